@@ -36,7 +36,7 @@ from flexarm_tools.run.launch_request import (
     requested_scenario,
     xacro_arguments,
 )
-from flexarm_tools.run.launch_scope import LaunchScope, arguments_of, end_all, included, scoped_description
+from flexarm_tools.run.launch_scope import ENDS_WITHIN, LaunchScope, arguments_of, end_all, included, scoped_description
 from flexarm_tools.run.parameter_file import read_parameter_file, write_for_namespace, write_parameter_file
 from flexarm_tools.scenario.scenario import Scenario
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
@@ -170,6 +170,7 @@ def _simulated_arm(
             *((topic, given.get(f"{topic}_topic", f"plant/{topic}")) for topic in HARDWARE_TOPICS),
             (topics.CLOCK, topics.CLOCK.lstrip("/")),
         ],
+        sigterm_timeout=ENDS_WITHIN,
         output="both",
     )
     configure, activate = (
@@ -205,6 +206,7 @@ def _controller_manager(
         executable="ros2_control_node",
         parameters=[str(path), {"use_sim_time": by_clock, "update_rate": round(rate)}],
         remappings=[(topics.CLOCK, topics.CLOCK.lstrip("/"))] if own_clock else [],
+        sigterm_timeout=ENDS_WITHIN,
         output="both",
     )
     end = OpaqueFunction(function=end_all, args=["the controller manager died"])

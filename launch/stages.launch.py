@@ -33,7 +33,7 @@ from flexarm_nodes.node.topics import CLOCK, SIMULATION_STATUS, command_controll
 from flexarm_nodes.node.transport import avoid_shared_memory, stay_among
 from flexarm_tools.run.composition import Composition, compose_simulation, compose_stages
 from flexarm_tools.run.launch_request import ENDLESS, LaunchRequest, requested_scenario
-from flexarm_tools.run.launch_scope import AUTO, LaunchScope, end_all, scoped_description
+from flexarm_tools.run.launch_scope import AUTO, ENDS_WITHIN, LaunchScope, end_all, scoped_description
 from flexarm_tools.run.parameter_file import write_parameter_file
 from flexarm_tools.scenario.scenario import PLANT, NodeSpec, Scenario
 from flexarm_tools.wiring.table import CONTROL_LOOP, GATE, stage_packages
@@ -172,6 +172,7 @@ def _lifecycle_node(node: NodeSpec, folder: Path, said: dict[str, str]) -> Lifec
         parameters=[str(write_parameter_file(node, folder))],
         remappings=[*node.remappings.items(), *clock],
         ros_arguments=["--log-level", said["log_level"]],
+        sigterm_timeout=ENDS_WITHIN,
         output="both",
     )
 

@@ -41,6 +41,9 @@ class Node:
 
     create_timer = create_service = lambda self, *_, **__: None
 
+    def guarded(self, callback: object) -> object:
+        return callback
+
     def resolve_topic_name(self, name: str) -> str:
         return name
 
@@ -68,6 +71,12 @@ class Gate:
 
     def contest(self, reason: str) -> None:
         self.told.append(f"contested: {reason}")
+
+    def on_tick(self) -> None:
+        """No input is missing."""
+
+    def was_late(self, late: float) -> None:
+        """It does not matter."""
 
 
 def opened() -> tuple[Node, Gate, GateOutput]:
@@ -114,16 +123,33 @@ def test_a_controller_that_ends_together_with_the_gate_is_no_error():
     assert node.said[-1] == (ERROR, f"tripped: no joint state; call {RESET_GATE} to go on")
 
 
-def test_a_reset_that_the_gate_refuses_leaves_the_drives_to_the_fallback():
+def fallen() -> tuple[Gate, GateOutput, list[tuple[str, str]]]:
+    """A gate whose drives were given to the fallback controller; what the controller manager was asked."""
     _, gate, output = opened()
-    asked = []
+    asked: list[tuple[str, str]] = []
     switch = {name: lambda what, name=name: asked.append((name, what)) for name in ("begin", "fall_back")}
     output._switch, output._fallback = SimpleNamespace(**switch), "hold"
     output.start()
     output.send(None, 1)
     gate.status = FALLING
     output.send(None, 1)
+    output._watchdog.end()
     gate.told.clear()
+    return gate, output, asked
+
+
+def test_a_gate_that_has_recovered_by_itself_takes_the_drives_back_once():
+    gate, output, asked = fallen()
+    output.send(None, 2)
+    gate.status = STOPPED  # the machine was late, and is no more
+    output.send(None, 3)
+    output.send(None, 4)
+    assert asked == [("begin", "effort"), ("fall_back", "hold"), ("begin", "effort")]
+    assert gate.told == ["no command controller is active"]
+
+
+def test_a_reset_that_the_gate_refuses_leaves_the_drives_to_the_fallback():
+    gate, output, asked = fallen()
     gate.refuses = "no usable joint state for 0.310 s"
     refused = output._on_reset(None, SimpleNamespace())
     assert (refused.success, refused.message) == (False, gate.refuses)

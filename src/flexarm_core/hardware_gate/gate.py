@@ -19,6 +19,8 @@ only compensates gravity. During a stop ``f`` is not compensated, so friction on
 
 Measured positions of endless joints are made continuous, and references are taken in the turn that is nearest to the
 measured one. A position command is in the turn in which the encoder reported the newest believed state.
+A stop that only the lateness of the gate's own process explains is no trip: it ends by itself once the arm has come to
+rest and the machine is punctual (:class:`~flexarm_core.hardware_gate.lateness.Lateness`).
 
 All timeouts use the gate's own monotonic clock. Stamps only match references to states. If the stamps go back or jump
 ahead, the gate stops and starts a new time base.
@@ -43,6 +45,7 @@ from flexarm_core.hardware_gate.arrivals import Arrivals
 from flexarm_core.hardware_gate.belief import StateBelief
 from flexarm_core.hardware_gate.command_law import CommandLaw
 from flexarm_core.hardware_gate.config import HardwareGateConfig
+from flexarm_core.hardware_gate.lateness import AT_REST, RECENT, Lateness
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.prediction import Prediction
 from flexarm_core.hardware_gate.response import Response
@@ -54,7 +57,6 @@ from flexarm_core.turns import TurnCount
 from flexarm_core.types import ArmState, Array, JointReference, all_finite
 
 FIELDS = ("position", "velocity", "acceleration", "effort", "friction")  # fields of a joint reference
-AT_REST = 0.02  # fraction of the velocity limit below which a joint counts as at rest
 RELIEVED = 0.5  # fraction of the maximum age below which a stop caused by old states may end
 HOPELESS = 2.0  # multiple of the maximum age at which the fallback is requested at once; below it, after blind_time
 CLOCK_HINT = "; is use_sim_time set as it should be?"
@@ -85,6 +87,7 @@ class HardwareGate:
         self._supervisor = Supervisor(model, limits, config.supervisor)
         self._bearable = config.bearable_age(elastic_base=model.m > 0)
         self._arrivals = Arrivals(self._patience, config.period)
+        self._lateness = Lateness(limits.velocity, self._bearable, config.blind_time)
         self._prediction = Prediction(model, limits.velocity)
         self._response = Response(
             model, limits.effort, limits.velocity, self._bearable, base_measured=config.base_measured
@@ -121,6 +124,7 @@ class HardwareGate:
         self._turned = None
         self._law.reset()
         self._supervisor.reset()
+        self._lateness.reset()
         self._begin_braking()
 
     def _forget_time(self) -> None:
@@ -222,6 +226,8 @@ class HardwareGate:
         elapsed = self._now() - self._arrived_at
         self._see(state)
         self._law.observe(state, applied=not self._silent)
+        if self._lateness.suspended:
+            self._recover(state, gap)
         if before is None and self._state in STOPPED and self._law.command is None:
             self._law.restart(state)  # resumed without a measurement
         if self._first_stamp is None:
@@ -258,6 +264,11 @@ class HardwareGate:
         self._answered = stamp
         return self._unseen(brakes=True)
 
+    def was_late(self, late: float) -> None:
+        """Take note that the gate's process has been late by ``late`` [s] until now: it waited for a processor."""
+        if not self.config.lockstep:
+            self._lateness.note(self._now(), late)
+
     def on_tick(self) -> Array | None:
         """Check the timeouts, at least every ``patience``; return a command (n,) if input is missing."""
         if self._measured is None or self._silent or self.config.lockstep:
@@ -267,10 +278,11 @@ class HardwareGate:
         now = self._now()
         silence, unled = now - self._arrived_at, now - self._led_at
         if silence > self.config.state_timeout:
-            self._stop(f"no joint state for {silence:.3f} s")
+            self._stop(f"no joint state for {silence:.3f} s", timing=True)
             self._blind = True
         elif self._state is GateState.RUNNING and unled > self.config.reference_timeout:
-            command = self.on_unusable_reference(f"no joint reference for {unled:.3f} s")
+            self._stop(reason := f"no joint reference for {unled:.3f} s", timing=True)
+            command = self.on_unusable_reference(reason)
             if command is not None or silence <= self._patience:
                 return command
         elif silence <= self._patience or self._law.mode != "effort":
@@ -381,6 +393,7 @@ class HardwareGate:
             raise InputError(f"no usable joint state for {silence:.3f} s: the drives cannot be taken over")
         self._supervisor.reset()
         self._response.acknowledge()
+        self._lateness.reset()
         self._fallback = False
         if self._state is GateState.TRIPPED:
             self._state, self._reason, self._good = GateState.STOPPING, "reset, waiting for good references", 0
@@ -410,15 +423,16 @@ class HardwareGate:
         """Stop or trip if a state gives a reason to."""
         if gap > self.config.state_timeout:
             jumped = not self.config.lockstep and elapsed < 0.5 * gap
-            self._stop(f"time jumped ahead by {gap:.3f} s" if jumped else f"no joint state for {gap:.3f} s")
+            lost = f"time jumped ahead by {gap:.3f} s" if jumped else f"no joint state for {gap:.3f} s"
+            self._stop(lost, timing=not jumped)
         led = self._reference_stamp is not None
         newest = self._reference_stamp if led else self._first_stamp
         assert newest is not None
         age = (state.stamp - newest) * 1e-9
         if age > self.config.reference_timeout:
-            self._stop(f"no joint reference for {age:.3f} s" if led else NOT_LED, counted=led)
+            self._stop(f"no joint reference for {age:.3f} s" if led else NOT_LED, counted=led, timing=True)
         if unborne and self._law.mode == "effort":
-            self._stop(unborne)
+            self._stop(unborne, timing=True)
         if self._law.mode == "effort" and self._age >= self._bearable:
             self._late_for += gap
             self._stop_late(state)
@@ -446,12 +460,32 @@ class HardwareGate:
         states = self._arrivals.age >= self._response.age
         what = "joint states are {:.3f} s old when they arrive" if states else "commands act {:.3f} s late"
         late = f"{what.format(self._age)}, effort mode bears {self._bearable:.3f} s"
-        self._stop(late)
-        hopeless = self._age >= HOPELESS * self._bearable or self._late_for > self.config.blind_time
+        self._stop(late, timing=True)
+        lasts = self._late_for > self.config.blind_time and (states or not self._lateness.suspended)
+        hopeless = lasts or self._age >= HOPELESS * self._bearable
         if hopeless or not (self._late or self._is_predictable(state, 2.0 * self._age)):
-            self._trip(late)
+            self._give_up(late, latched=not self._lateness.is_busy(self._now()))
             self._fallback = True
         self._late = True
+
+    def _give_up(self, reason: str, *, latched: bool) -> None:
+        """Trip, or stop until the arm rests and the machine is punctual again if only the machine was late."""
+        if latched:
+            self._trip(reason)
+        elif self._state is not GateState.TRIPPED and not self._lateness.suspended:
+            self._stop(reason, timing=True)
+            self._reason = f"{reason}, as the machine is late"
+            self._lateness.suspend()
+
+    def _recover(self, state: ArmState, gap: float) -> None:
+        """End a suspended stop once that is possible; good references then lead on, as after a reset.
+
+        How late commands act is not seen at rest: as after a reset, they are suspected until the arm moves.
+        """
+        on_time = self._arrivals.age <= RELIEVED * self._bearable and gap <= self._arrivals.longest
+        if self._lateness.recovers(state, self._now(), on_time=on_time):
+            self._response.acknowledge()
+            self._fallback, self._good = False, 0
 
     def _is_predictable(self, state: ArmState, ahead: float) -> bool:
         """Return whether the motion after a state can be predicted so far ahead [s] with the effort in force.
@@ -464,11 +498,14 @@ class HardwareGate:
 
     def _watch_stop(self, state: ArmState) -> None:
         """If a stop does not slow the arm, halve the servo gain and request the fallback."""
-        name = self._speed.failing_stop(state, self._now(), late=self._age >= self._bearable)
+        now = self._now()
+        now -= self._lateness.within(now, RECENT)  # it could not brake meanwhile
+        name = self._speed.failing_stop(state, now, late=self._age >= self._bearable)
         if name:
             if self._response.hinted or self._age >= self._bearable:
                 self._law.braking.gain *= 0.5
-            self._trip(f"the stop does not slow {name}: its commands do not reach the drive, or come too late")
+            reason = f"the stop does not slow {name}: its commands do not reach the drive, or come too late"
+            self._give_up(reason, latched=not self._lateness.is_busy(self._now()))
             self._fallback = True
 
     def _use(self, reference: JointReference, state: ArmState, came: float | None = None) -> Array | None:
@@ -510,7 +547,8 @@ class HardwareGate:
         After a stop because a joint did not follow its commands, the set points must first restart from the measured
         position (position mode).
         """
-        if self._contested or self._late or (self._rebase and self._law.mode == "position"):
+        waits = self._contested or self._late or self._lateness.suspended
+        if waits or (self._rebase and self._law.mode == "position"):
             return False
         speed = state.velocity if self._law.mode == "effort" else self._law.rate
         slow = (np.abs(speed) <= CREEPING * self.limits.velocity).all()
@@ -557,7 +595,8 @@ class HardwareGate:
         self._state, self._reason, self._good = GateState.RUNNING, "", 0
         self._rebase = False
 
-    def _stop(self, reason: str, *, counted: bool = True) -> None:
+    def _stop(self, reason: str, *, counted: bool = True, timing: bool = False) -> None:
+        """Begin a stop; one for a matter of timing does not count to ``max_stops`` on a busy machine."""
         self._good = 0
         if self._state in STOPPED:
             if self._state is GateState.STOPPING and self._reason == NOT_LED != reason:
@@ -568,7 +607,8 @@ class HardwareGate:
         self._state, self._reason = GateState.STOPPING, reason
         self._begin_braking()
         self._stops += counted
-        failed = self._supervisor.on_stop(self._now()) if led and not self._ending else ""
+        excused = timing and self._lateness.is_busy(self._now())
+        failed = self._supervisor.on_stop(self._now()) if led and not (self._ending or excused) else ""
         if failed:
             self._trip(f"{failed}, the last one: {reason}")
 
@@ -607,17 +647,21 @@ class HardwareGate:
         if law.mode != "effort":
             return self._remember(law.brake(self._measured, dt), dt)
         silence = now - self._arrived_at
-        load, doubted = law.load(self._measured), False
-        if silence > self._arrivals.longest:
+        missed = silence - self._lateness.within(now, silence)  # [s] for which states are missing in spite of the gate
+        load, doubted, blind = law.load(self._measured), False, silence > self.config.blind_time
+        if self._arrivals.longest < silence and not blind:
             doubted = not self._prediction.is_believable
             if not self._looked_ahead and silence < self.config.state_timeout:
                 ahead = min(2.0 * silence, self.config.state_timeout)
                 self._looked_ahead, doubted = True, doubted or not self._is_predictable(self._measured, ahead)
-        if doubted or silence > self.config.blind_time:
+        if doubted or blind:
             why = "its motion cannot be predicted" if doubted else self._reason
-            self._trip(f"no usable joint state for {silence:.3f} s: {why}")
-            self._fallback = brakes = True
-        if silence > self.config.blind_time:
+            if missed > (self._arrivals.longest if doubted else self.config.state_timeout):
+                self._fallback = True
+            excused = not self._fallback or (missed < RECENT and self._lateness.is_busy(now))
+            self._give_up(f"no usable joint state for {silence:.3f} s: {why}", latched=not excused)
+            brakes = True
+        if blind:
             return self._remember(law.bear(self._prediction.rest() or self._measured, dt), dt)
         effort = law.command if law.command is not None else self.model.gravity_effort(self._measured)
         predicted = self._prediction.advance(self._measured, effort - law.friction - load, dt)

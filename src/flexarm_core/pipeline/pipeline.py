@@ -61,22 +61,33 @@ class Pipeline:
     def tick(self, sample: FlexibleSample, age: float | None = None, **given: Any) -> Tick:
         """Process one sample; return the tick with the command and the results of every stage.
 
+        :meth:`lead` and :meth:`answer` are its two halves, where nobody else may use the gate during the second.
+
         Args:
             sample: measurements.
             age: age of the sample on arrival, by the clock that set its stamp [s]; None: unknown.
             given: fields of the tick that are not given by a stage: ``tool``, ``joints``, ``flexible``.
         """
+        tick = self.lead(sample, age, **given)
+        self.answer(tick)
+        return tick
+
+    def lead(self, sample: FlexibleSample, age: float | None = None, **given: Any) -> Tick:
+        """Return the tick of a sample with the results of every stage but the gate; arguments as in :meth:`tick`."""
         tick = Tick(sample, self.gate.elastic, age, self._before, **given)
         tick.bring_near(self.gate.gate.model.turns)
         with no_compilation if self.refuses_compilation else nullcontext():
             for stage in self.stages:
                 self._advance(stage, tick)
+        return tick
+
+    def answer(self, tick: Tick) -> None:
+        """Let the gate add its command to a tick."""
         self.gate.update(tick)
         if tick.joints is not None:
             self._before = tick.joints
         if tick.flexible is not None:
             self._flexible = tick.flexible
-        return tick
 
     def _advance(self, stage: Stage, tick: Tick) -> None:
         try:

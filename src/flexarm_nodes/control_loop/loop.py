@@ -11,19 +11,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import JointState
 
 from flexarm.msg import FlexibleState
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
-from flexarm_core.hardware_gate.status import STOPPED
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array, FlexibleSample
 from flexarm_nodes.control_loop.outside import OutsideReferences
 from flexarm_nodes.control_loop.stage_builders import GATE_PARAMETERS, SUITE, build_gate, builders
-from flexarm_nodes.hardware_gate.gate import WATCH_PERIOD
 from flexarm_nodes.hardware_gate.output import GateOutput
 from flexarm_nodes.messages.cdr import stamp_of
 from flexarm_nodes.node import topics
@@ -74,8 +71,6 @@ class ControlLoop(ArmNode):
         self._outside = OutsideReferences(self, self._refuse, self._inputs.came, lambda: self._stamp)
         self._output: StageOutputs | None = None
         self._times, self._times_shown = TickTimes(), {"ticks": "0"}
-        watch, steady = self.guarded(self._on_tick), Clock(clock_type=ClockType.STEADY_TIME)
-        self._watch = self.create_timer(WATCH_PERIOD, lambda: watch(None), clock=steady)
 
     # Lifecycle --------------------------------------------------------------------------------------------------------
 
@@ -98,7 +93,8 @@ class ControlLoop(ArmNode):
         if self._output is not None:
             self._output.close()
         self._output = StageOutputs(self, list(self._built.values()), self._refuse, self.try_again)
-        self._pipeline = Pipeline(stages, build_gate(gate_values, model))
+        own = ArmModel(model.description, model.tool_frame, model.gravity)  # a model has memory, and the gate a thread
+        self._pipeline = Pipeline(stages, build_gate(gate_values, own))
         self._model = model
         self._lockstep = gate_values["lockstep"]
         self.newest = topics.NEWEST if self._lockstep else topics.UNCONFIRMED
@@ -189,7 +185,8 @@ class ControlLoop(ArmNode):
             # The plant repeats a state whose command seems to be lost. Commands have no stamp: a second command that is
             # sent while the first is still on its way would be taken as the command for the next state.
             if came - self._sent > ANSWER_ARRIVES and self._mode == self._pipeline.gate.gate.config.command_mode:
-                self._send(self._command)
+                with self._commands.lock:
+                    self._send(self._command)
                 self._sent = came
             return
         if stamp == self._inputs.stamp:
@@ -197,7 +194,9 @@ class ControlLoop(ArmNode):
         self._inputs.flush()
         if came < self._begins:
             return  # it may have waited for a rehearsal: the next one would seem to have jumped ahead
-        if self._pipeline.gate.gate.is_overtaken(stamp):
+        with self._commands.lock:
+            overtaken = self._pipeline.gate.gate.is_overtaken(stamp)
+        if overtaken:
             return  # a newer state has been processed
         if self._answered is not None and stamp < self._answered:  # time went backward
             self._pipeline.reset_stages()
@@ -210,11 +209,13 @@ class ControlLoop(ArmNode):
             sample = self._inputs.readings.joints(raw)
             self._pipeline.gate.gate.check_age(age)
         except InputError as error:
-            self._send(self._pipeline.refuse(stamp, str(error)))
+            with self._commands.lock:
+                self._send(self._pipeline.refuse(stamp, str(error)))
             self._report({})
             return
         if self._ending:
-            self._send(self._pipeline.brake(sample, age))
+            with self._commands.lock:
+                self._send(self._pipeline.brake(sample, age))
             return
         self._came, self._age = came, age
         self._inputs.put(sample)
@@ -228,10 +229,13 @@ class ControlLoop(ArmNode):
             return
         flexible = self._inputs.readings.flexible(sample.stamp)
         given = self._outside.take(sample.stamp, self._timeouts.__getitem__)
-        tick: Tick = self._pipeline.tick(sample, self._age, **({"flexible": flexible} | given))
-        self._answered, self._command = tick.stamp, tick.command
-        self._mode = self._pipeline.gate.gate.config.command_mode
-        self._send(tick.command)
+        tick: Tick = self._pipeline.lead(sample, self._age, **({"flexible": flexible} | given))
+        with self._commands.lock:
+            self._commands.check_lateness(self._age)
+            self._pipeline.answer(tick)
+            self._answered, self._command = tick.stamp, tick.command
+            self._mode = self._pipeline.gate.gate.config.command_mode
+            self._send(tick.command)
         self._sent = time.perf_counter()
         self._times.add((self._sent if tick.command is None else self._commands.sent) - self._came)
         assert self._output is not None
@@ -271,15 +275,8 @@ class ControlLoop(ArmNode):
         self._rehearsed = True
         if any(built.setup.waits for built in self._built.values()):
             return False  # requests made before the first sample must not be discarded with the rehearsal
-        period, given = round(self._pipeline.gate.gate.config.period * 1e9), self._outside.newest()
-        try:
-            for later in range(REHEARSED):  # what the first sample does not load, one with a history does
-                tick: Tick = self._pipeline.tick(replace(sample, stamp=sample.stamp + later * period), **given)
-                self._pipeline.after()
-            assert self._output is not None
-            self._output.prepare(tick)
-        finally:  # the run must not begin where the rehearsal ended
-            self._pipeline.reset()
+        with self._commands.lock:  # the watchdog must not act on what the gate believes meanwhile
+            self._run_rehearsal(sample)
         self._pipeline.refuses_compilation = not self._lockstep
         self.tidiness.begin()
         self.take_waiting(topics.CLOCK)  # else the next state seems to come from the future
@@ -290,11 +287,25 @@ class ControlLoop(ArmNode):
         self._begins = self._came + CATCHES_UP
         return True
 
-    def _on_tick(self, _: None) -> None:
-        gate = self._pipeline.gate.gate
-        self._send(gate.on_tick())
-        if gate.status.state in STOPPED:  # no further state may arrive that would trigger this report
-            self._report({})
+    def _run_rehearsal(self, sample: FlexibleSample) -> None:
+        period, given = round(self._pipeline.gate.gate.config.period * 1e9), self._outside.newest()
+        try:
+            for later in range(REHEARSED):  # what the first sample does not load, one with a history does
+                tick: Tick = self._pipeline.tick(replace(sample, stamp=sample.stamp + later * period), **given)
+                self._pipeline.after()
+            assert self._output is not None
+            self._output.prepare(tick)
+        finally:  # the run must not begin where the rehearsal ended
+            self._pipeline.reset()
+
+    def flush(self) -> None:
+        """Wait for a short time until the drives have the last command."""
+        self._commands.flush()
+
+    def destroy_node(self) -> None:
+        """End the watchdog first."""
+        self._commands.close()
+        super().destroy_node()
 
     def _send(self, command: Array | None) -> None:
         self._commands.send(command, self._stamp)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import JointState
 
 from flexarm.msg import FlexibleState, JointReference
@@ -23,8 +22,6 @@ from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STAT
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.parameters import Parameter, rows
 from flexarm_nodes.node.ports import JOINTS, STATES, Input, Output, Ports, Role, Use, base_state_input
-
-WATCH_PERIOD = 0.01  # [s] period on a steady clock at which the timeouts are checked
 
 
 class HardwareGateNode(ArmNode):
@@ -87,8 +84,6 @@ class HardwareGateNode(ArmNode):
         ):
             self.hear(message_type, topic, callback)
         self._output = GateOutput(self, self._report)
-        watch, steady = self.guarded(self._on_tick), Clock(clock_type=ClockType.STEADY_TIME)
-        self._watch = self.create_timer(WATCH_PERIOD, lambda: watch(None), clock=steady)
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Build the gate from parameters."""
@@ -113,6 +108,15 @@ class HardwareGateNode(ArmNode):
         """Brake the arm to rest with the joint states that still arrive."""
         self._output.brake(lambda: self.take_waiting(topics.JOINT_STATES))
 
+    def flush(self) -> None:
+        """Wait for a short time until the drives have the last command."""
+        self._output.flush()
+
+    def destroy_node(self) -> None:
+        """End the watchdog first."""
+        self._output.close()
+        super().destroy_node()
+
     def stop(self) -> None:
         """Send the command that holds the arm without control: gravity effort, or zero velocity."""
         self._output.stop()
@@ -124,25 +128,26 @@ class HardwareGateNode(ArmNode):
         self._take(self._reader.flexible_state, message)
 
     def _take(self, read: Any, message: JointState | FlexibleState) -> None:
-        self._stamp = stamp = stamp_to_nanoseconds(message.header.stamp)
-        try:
-            state: ArmState | None = read(message)
-            if state is not None:
-                self._publish(self._gate.on_state(state, None if self._gate.config.lockstep else self.age_of(stamp)))
-        except InputError as error:
-            self._publish(self._gate.on_unusable_state(stamp, str(error)))
-        self._report()
+        stamp = stamp_to_nanoseconds(message.header.stamp)
+        age = None if self._gate.config.lockstep else self.age_of(stamp)
+        with self._output.lock:
+            self._stamp = stamp
+            self._output.check_lateness(age)
+            try:
+                state: ArmState | None = read(message)
+                if state is not None:
+                    self._publish(self._gate.on_state(state, age))
+            except InputError as error:
+                self._publish(self._gate.on_unusable_state(stamp, str(error)))
+            self._report()
 
     def _on_joint_reference(self, message: JointReference) -> None:
-        try:
-            self._publish(self._gate.on_reference(joint_reference_from_message(message, self._model.joint_names)))
-        except InputError as error:
-            self._publish(self._gate.on_unusable_reference(str(error)))
-        self._report()
-
-    def _on_tick(self, _: None) -> None:
-        self._publish(self._gate.on_tick())
-        self._report()
+        with self._output.lock:
+            try:
+                self._publish(self._gate.on_reference(joint_reference_from_message(message, self._model.joint_names)))
+            except InputError as error:
+                self._publish(self._gate.on_unusable_reference(str(error)))
+            self._report()
 
     def _publish(self, command: Array | None) -> None:
         self._output.send(command, self._stamp)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -16,11 +17,13 @@ from std_srvs.srv import Trigger
 from flexarm.msg import JointReference
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.hardware_gate.gate import HardwareGate
-from flexarm_core.hardware_gate.status import NOT_LED, GateState
+from flexarm_core.hardware_gate.status import NOT_LED, STOPPED, GateState
 from flexarm_core.types import Array
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes.hardware_gate.controller_switch import AVAILABLE, CommandController, ControllerSwitch
 from flexarm_nodes.hardware_gate.parameters import commanded_order
+from flexarm_nodes.hardware_gate.processor import ProcessorWaits
+from flexarm_nodes.hardware_gate.watchdog import PERIOD, Watchdog
 from flexarm_nodes.messages.conversions import joint_reference_form
 from flexarm_nodes.messages.form import Form
 from flexarm_nodes.node import topics
@@ -30,7 +33,9 @@ from flexarm_nodes.node.sender import Sender
 
 WRITER_PERIOD = 0.05  # [s] period at which it is looked for others who command the drives, or lead the arm
 LISTENER_PERIOD = 0.25  # [s] period at which it is looked whether somebody listens to the commands
+AGED = 0.005  # [s] age of a state, or of the last look at the lateness, that calls for a look
 BRAKING_PERIOD = 0.001  # [s] period at which joint states are read while control ends
+LAST_COMMAND = 0.3  # [s] longest wait for the last command to be acknowledged, when the process ends
 LONGEST_BRAKING = 5.0  # [s] longest time that the end of control waits for the arm to come to rest
 
 
@@ -39,7 +44,12 @@ class GateOutput:
 
     Without a controller manager, commands are published on the usual controller's topic.
 
+    A :class:`Watchdog` checks the gate's timeouts beside the executor and publishes what the gate answers. Whoever uses
+    the gate holds ``lock`` until the command is published, so that no command overtakes a newer one, and computes
+    nothing else meanwhile: the watchdog must not wait for a stage that hangs.
+
     Attributes:
+        lock: lock of the gate, which a thread may take several times.
         sent: when the newest command was sent, on the clock of ``time.perf_counter`` [s].
     """
 
@@ -48,9 +58,13 @@ class GateOutput:
 
         Args:
             node: node that publishes.
-            on_change: called when the controller becomes active or inactive, so that the node reports it.
+            on_change: called when the gate must be reported: after a command of the watchdog, or a controller that
+                becomes active or inactive.
         """
         self._node, self._on_change = node, on_change
+        self.lock = threading.RLock()
+        self._watchdog = Watchdog(node.guarded(self._watch))
+        self._waits, self._looked_at = ProcessorWaits(), 0.0
         self._commanded = Sender(node, JointReference, topics.COMMANDED_REFERENCE, topics.EVERY_SAMPLE)
         self._senders: dict[str, Sender] = {}
         self._switch: ControllerSwitch | None = None
@@ -94,7 +108,9 @@ class GateOutput:
             self._switch = ControllerSwitch(self._node, manager, self._names, self._on_controller)
 
     def close(self) -> None:
-        """Destroy the publishers and the controller switch."""
+        """End the watchdog, and destroy the publishers and the controller switch."""
+        self._watchdog.end()
+        self._waits.close()
         if self._switch is not None:
             self._switch.close()
         for sender in self._senders.values():
@@ -108,6 +124,10 @@ class GateOutput:
         if self._switch is not None:
             self._gate.interrupt("no command controller is active", silent=True)
             self._switch.begin(self._mode)
+        if not self._lockstep:
+            self._watchdog.begin()
+            self._waits.close()
+            self._waits, self._looked_at = ProcessorWaits(), time.monotonic()
 
     def brake(self, feed: Callable[[], None]) -> None:
         """Bring the arm to rest before a run ends; in lockstep this is skipped, since nothing moves without a command.
@@ -115,20 +135,27 @@ class GateOutput:
         Args:
             feed: passes the joint states that have arrived to the gate.
         """
-        self._ends = True
-        self._gate.end("control ends")
+        with self.lock:
+            self._ends = True
+            self._gate.end("control ends")
         deadline = time.monotonic() + LONGEST_BRAKING
         while not (self._lockstep or self._gate.at_rest) and time.monotonic() < deadline:
             feed()
-            self.send(self._gate.on_tick(), self._stamp)
             time.sleep(BRAKING_PERIOD)
 
     def stop(self) -> None:
         """End a run: send the command that holds the arm without control; the controller stays active."""
-        self._running = False
-        self.send(self._gate.rest_command(), self._stamp)
+        with self.lock:
+            self._running = False
+            self.send(self._gate.rest_command(), self._stamp)
+        self._watchdog.end()
         if self._switch is not None:
             self._switch.end()
+
+    def flush(self) -> None:
+        """Wait until the last command has arrived, at most LAST_COMMAND."""
+        for sender in self._senders.values():
+            sender.flush(LAST_COMMAND)
 
     def change_mode(self, mode: str) -> None:
         """Change the command mode: the arm is braked and held in the old mode until the new controller is active.
@@ -139,9 +166,10 @@ class GateOutput:
         self.check_mode(mode)
         if mode == self._mode or self._switch is None:
             return
-        self._mode, self._taken = mode, False
-        self._gate.interrupt(f"command mode changes to {mode}", silent=False)
-        self._switch.begin(mode)
+        with self.lock:
+            self._mode, self._taken = mode, False
+            self._gate.interrupt(f"command mode changes to {mode}", silent=False)
+            self._switch.begin(mode)
 
     def check_mode(self, mode: str) -> None:
         """Raise ConfigError if :meth:`change_mode` cannot change to this command mode now."""
@@ -150,13 +178,39 @@ class GateOutput:
                 "command_mode changes only while the node is not configured, or is active and has a controller_manager"
             )
 
+    def _watch(self, late: float) -> None:
+        """Check the gate's timeouts; called by the watchdog, late by so long [s]."""
+        with self.lock:
+            if not self._running:
+                return
+            self._note_lateness(late)
+            command = self._gate.on_tick()
+            self.send(command, self._stamp)
+            if command is not None or self._gate.status.state in STOPPED:
+                self._on_change()
+
+    def check_lateness(self, age: float | None) -> None:
+        """Tell the gate, before it gets a state of this age [s], that the process was late; the caller holds the lock.
+
+        The watchdog tells it, too, but may come to run after the executor.
+        """
+        if not self._lockstep and ((age or 0.0) > AGED or time.monotonic() - self._looked_at > PERIOD + AGED):
+            self._note_lateness(0.0)
+
+    def _note_lateness(self, late: float) -> None:
+        self._looked_at = time.monotonic()
+        self._gate.was_late(max(late, self._waits.look()))
+
     def send(self, command: Array | None, stamp: int) -> None:
-        """Publish the command (n,), if there is one, for the state of this stamp [ns]."""
+        """Publish the command (n,), if there is one, for the state of this stamp [ns]; the caller holds the lock."""
         self._stamp = stamp
         if self._gate.status.fallback and self._fallback and not self._fell_back and self._switch is not None:
             self._fell_back = True
             self._switch.fall_back(self._fallback)
-            self._gate.interrupt(f"the drives are given to {self._fallback}", silent=False)
+            why = self._gate.status.reason
+            self._gate.interrupt(f"{why}; the drives are given to {self._fallback}", silent=False)
+        elif self._fell_back and not self._gate.status.fallback:  # the gate has recovered by itself
+            self._take_back()
         if command is None:
             return
         self._commands.publish(_command_form(command[self._order]))
@@ -176,6 +230,10 @@ class GateOutput:
             warning: a warning; empty if there is none.
             more: further values that the node adds.
         """
+        with self.lock:
+            self._report(stamp, error, warning, more)
+
+    def _report(self, stamp: int, error: str, warning: str, more: Mapping[str, str]) -> None:
         status = self._gate.status
         before, self._shown = self._shown, (status.state, status.fallback)
         say = partial(self._node.diagnostics.report, at_once=before != self._shown)
@@ -210,8 +268,11 @@ class GateOutput:
 
         Joint states may have several publishers, as grippers and mobile bases publish theirs on the same topic.
         """
-        if not self._running:
-            return
+        if self._running:
+            with self.lock:
+                self._compare_writers()
+
+    def _compare_writers(self) -> None:
         node, before = self._node, (self._writers, self._leaders)
         writers = node.count_publishers(self._commands.topic_name) - 1
         leaders = node.count_publishers(topics.JOINT_REFERENCE)
@@ -231,14 +292,15 @@ class GateOutput:
         """Without a controller manager, check whether the commands have a subscriber."""
         if not self._running or self._switch is not None or self._lockstep:
             return
-        alone = not self._commands.heard
-        if alone and not self._alone:
-            self._gate.interrupt(f"nobody listens to {self._commands.topic_name}", silent=True)
-        elif self._alone and not alone:
-            self.send(self._gate.resume(self._mode), self._stamp)
-        if alone != self._alone:
-            self._alone = alone
-            self._on_change()
+        with self.lock:
+            alone = not self._commands.heard
+            if alone and not self._alone:
+                self._gate.interrupt(f"nobody listens to {self._commands.topic_name}", silent=True)
+            elif self._alone and not alone:
+                self.send(self._gate.resume(self._mode), self._stamp)
+            if alone != self._alone:
+                self._alone = alone
+                self._on_change()
 
     def _on_reset(self, request: Any, response: Any) -> Any:
         """Reset a trip; if the drives were switched to the fallback controller, request them back.
@@ -252,29 +314,36 @@ class GateOutput:
         if self._writers:
             response.success, response.message = False, f"{self._writers}: nobody else may command the drives"
             return response
-        try:
-            self._gate.acknowledge()
-        except InputError as error:
-            response.success, response.message = False, str(error)
-            return response
-        if self._fell_back and self._switch is not None:
-            self._fell_back = self._taken = False
-            self._gate.interrupt("no command controller is active", silent=True)
-            self._switch.begin(self._mode)
-        response.success, response.message = True, "good references end the stop"
-        self._on_change()
+        with self.lock:
+            try:
+                self._gate.acknowledge()
+            except InputError as error:
+                response.success, response.message = False, str(error)
+                return response
+            if self._fell_back:
+                self._take_back()
+            response.success, response.message = True, "good references end the stop"
+            self._on_change()
         return response
+
+    def _take_back(self) -> None:
+        """Request the drives from the fallback controller."""
+        assert self._switch is not None  # which gave them away
+        self._fell_back = self._taken = False
+        self._gate.interrupt("no command controller is active", silent=True)
+        self._switch.begin(self._mode)
 
     def _on_controller(self, found: CommandController) -> None:
         """Handle that the controller was found, activated or deactivated."""
         sender = self._sender(f"{self._namespace}{found.name}/commands")  # created before the controller is used
-        if found.active:
-            self._commands, self._order = sender, np.array([self._names.index(name) for name in found.joints])
-            self.send(self._gate.resume(self._mode), self._stamp)
-        elif self._taken:
-            self._gate.interrupt(f"{found.name} was deactivated", silent=True)
-        self._taken = found.active
-        self._on_change()
+        with self.lock:
+            if found.active:
+                self._commands, self._order = sender, np.array([self._names.index(name) for name in found.joints])
+                self.send(self._gate.resume(self._mode), self._stamp)
+            elif self._taken:
+                self._gate.interrupt(f"{found.name} was deactivated", silent=True)
+            self._taken = found.active
+            self._on_change()
 
     def _sender(self, topic: str) -> Sender:
         name = self._node.resolve_topic_name(topic)

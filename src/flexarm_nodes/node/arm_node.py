@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import signal
+import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import rclpy
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
-from rclpy.duration import Duration
 from rclpy.event_handler import QoSMessageLostInfo, SubscriptionEventCallbacks
 from rclpy.experimental import EventsExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -43,7 +46,6 @@ SPIN = 0.2  # [s] period at which the main loop checks whether the node must end
 CLOCK_LAG = 0.05  # [s] by which a stamp may be ahead of the clock before /clock is read at once
 MOST_BYTES = 65536  # size of a message that is read: larger ones keep the executor for too long
 DEFECT_PERIOD = 1.0  # [s] between two tracebacks in the log
-LAST_WORDS = 1.0  # [s] longest wait, when the node ends, for its last messages to be acknowledged
 
 
 class ArmNode(LifecycleNode):
@@ -95,6 +97,7 @@ class ArmNode(LifecycleNode):
         self._base_state: Subscription | None = None
         self._sent_along: float | None = None  # when the task that measures the queueing delay was queued [s]
         self._came_through = 0.0  # when the last such task ran [s]
+        self._spun = Future()  # ends a period of spinning
         self._description_subscription = self.create_subscription(
             String, topics.ROBOT_DESCRIPTION, self._on_robot_description, topics.LATCHED
         )
@@ -180,12 +183,18 @@ class ArmNode(LifecycleNode):
 
     def spin_some(self, executor: EventsExecutor) -> None:
         """Process incoming messages for a period SPIN; spinning once per message costs as much as a small message."""
-        executor.spin_until_future_complete(Future(), timeout_sec=SPIN)
+        self._spun = Future()
+        executor.spin_until_future_complete(self._spun, timeout_sec=SPIN)
+
+    def stop_spinning(self) -> None:
+        """End the present period of spinning; a task of the executor."""
+        self._spun.set_result(None)
 
     def destroy_node(self) -> None:
         """End the node, however it is led."""
         self.tidiness.end()
         super().destroy_node()
+        self._state_machine.destroy_when_not_in_use()  # rclpy leaves it, and the DDS participant, to the end of Python
 
     def leave(self) -> None:
         """Brake the arm and end the run if the node is active; otherwise do nothing."""
@@ -198,16 +207,11 @@ class ArmNode(LifecycleNode):
                 self.stop()
 
     def flush(self) -> None:
-        """Wait until the last messages are acknowledged, at most LAST_WORDS; messages are lost if the publisher ends.
+        """Wait for a short time until the drives have the last command; a node that commands them overrides this.
 
-        Diagnostics are not waited for, since they do not control the arm.
+        Messages may be lost if their publisher ends. Other last messages do not move the arm and are not waited for:
+        an acknowledgment takes up to 3 s, the period in which Fast DDS asks for it.
         """
-        deadline = time.monotonic() + LAST_WORDS
-        for publisher in self.publishers:
-            if publisher.topic_name == topics.DIAGNOSTICS:
-                continue
-            left = max(deadline - time.monotonic(), 0.0)
-            publisher.wait_for_all_acked(Duration(seconds=left))
 
     def guarded(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
         """Wrap a message callback: it does nothing while inactive; an error is reported and never ends the process."""
@@ -371,10 +375,12 @@ class ArmNode(LifecycleNode):
         self._described = message.data
 
 
-def run(node_class: Callable[[], ArmNode]) -> int:
-    """Run one node until SIGINT, SIGTERM or an exit code, then leave the arm safe while the node can still publish.
+def run(node_class: Callable[[], ArmNode]) -> NoReturn:
+    """Run one node until SIGINT, SIGTERM or an exit code, leave the arm safe, and end the process.
 
-    The events executor is the fastest executor here, but delivers nothing without a timeout (rclpy 7.1).
+    The events executor is the fastest executor here, but delivers nothing without a timeout (rclpy 7.1). The process
+    ends without the end of Python, which takes a node 0.2 s of computation: everything that others see has ended before
+    (node, DDS participant, log). Nodes that end together on a busy machine would be killed before they are through.
     """
     avoid_shared_memory()
     rclpy.init(signal_handler_options=rclpy.SignalHandlerOptions.NO)
@@ -389,6 +395,7 @@ def run(node_class: Callable[[], ArmNode]) -> int:
     signal.signal(signal.SIGTERM, end)
     executor = EventsExecutor()
     executor.add_node(node)
+    _wake_on_signals(executor, node.stop_spinning)
     while rclpy.ok() and not node.ending and not node.exit_code:
         try:
             node.spin_some(executor)
@@ -396,10 +403,29 @@ def run(node_class: Callable[[], ArmNode]) -> int:
             Exception
         ):  # rclpy raises on a lifecycle transition that is not possible now; no message may end the node
             node.get_logger().error(traceback.format_exc())
+    gc.disable()
     node.leave()
     node.flush()
     executor.shutdown()
     node.destroy_node()
     rclpy.try_shutdown()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Python ends by a second one in its last moments
-    return node.exit_code
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(node.exit_code)
+
+
+def _wake_on_signals(executor: EventsExecutor, task: Callable[[], None]) -> None:
+    """Let the executor do a task at every signal: while it waits, no signal handler is called.
+
+    It waits on CLOCK_REALTIME: where the system clock is set back, a signal would not be noticed for as long.
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+
+    def wake() -> None:
+        while os.read(reader, 1):
+            executor.create_task(task)
+
+    threading.Thread(target=wake, name="signals", daemon=True).start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 
@@ -29,11 +30,13 @@ class Diagnostics:
     The log is for people: an error stands there at once (BURST per BURST_TIME), a warning when it lasts, and no more
     than one every AGAIN seconds, with the number of changes that were left out. A limit that is met for a moment, or a
     controller that is activated a moment later, is nothing to be warned of.
+
+    Any thread may report: a gate's watchdog does while the executor hangs.
     """
 
     def __init__(self, node: Node) -> None:
         """Create the publisher and the one-second timer."""
-        self._node = node
+        self._node, self._lock = node, threading.RLock()
         self._name = f"{node.get_namespace()}/{node.get_name()}".strip("/")  # all arms of a graph share the topic
         self._publisher = node.create_publisher(DiagnosticArray, DIAGNOSTICS, CONTROL)
         self._level, self._message, self._stamp = OK, "started", 0
@@ -43,12 +46,16 @@ class Diagnostics:
         self._error_times = deque([-BURST_TIME] * BURST, maxlen=BURST)  # times of the last logged errors [s]
         self._changed_at = self._uneasy_at = self._warned_at = -AGAIN  # level; warning that lasts; warning in the log
         self._changes = 0  # changes of the level since the last warning in the log
-        self._timer = node.create_timer(1.0, self._say, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = node.create_timer(1.0, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def report(
         self, level: bytes, message: str, stamp: int, values: dict[str, str] | None = None, *, at_once: bool = False
     ) -> None:
         """Set the status at a stamp [ns]; ``at_once``: publish without delay, since other nodes act on this status."""
+        with self._lock:
+            self._report(level, message, stamp, values, at_once=at_once)
+
+    def _report(self, level: bytes, message: str, stamp: int, values: dict[str, str] | None, *, at_once: bool) -> None:
         urgent = at_once or level == ERROR != self._level
         self._set(level, message, stamp)
         if values is not None:
@@ -65,8 +72,13 @@ class Diagnostics:
 
     def announce(self, level: bytes, message: str) -> None:
         """Set the status, then publish and log it regardless of the rate limits."""
-        self._set(level, message, 0)
-        self._say(at_once=True)
+        with self._lock:
+            self._set(level, message, 0)
+            self._say(at_once=True)
+
+    def _on_timer(self) -> None:
+        with self._lock:
+            self._say()
 
     def _set(self, level: bytes, message: str, stamp: int) -> None:
         if level != self._level:

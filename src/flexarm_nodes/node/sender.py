@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks, UnsupportedEventTypeError
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -71,6 +72,10 @@ class Sender:
         before, self._before = self._before, what
         if before is not None and before.words == what.words and _sizes(before) == _sizes(what):
             self.prepare(what)  # words that change all the time are not worth it
+
+    def flush(self, longest: float) -> None:
+        """Wait until the subscribers have acknowledged what was sent, at most so long [s]."""
+        self._publisher.wait_for_all_acked(Duration(seconds=longest))
 
     def destroy(self) -> None:
         """Destroy the publisher."""

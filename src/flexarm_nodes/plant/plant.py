@@ -428,6 +428,6 @@ class SimulatedPlant(ArmNode):
         return response
 
 
-def main() -> int:
-    """Entry point; returns 1 after a simulation that diverged."""
-    return run(SimulatedPlant)
+def main() -> None:
+    """Entry point; the process ends with exit code 1 after a simulation that diverged."""
+    run(SimulatedPlant)

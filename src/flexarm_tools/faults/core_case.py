@@ -170,13 +170,13 @@ class Case:
                 except PlantDivergedError:
                     outcome.speed_ratio = WILD
                     break
-            led = self._commanded and not (stuck or self._drive.braking)
-            if not self._judge.see_motion(now, self.backend.sensed(), led=led):
+            led = self._commanded and not (stuck or self._drive.braking or self._halted_since is not None)
+            if not self._judge.see_motion(now, self.backend.sensed(), led=led, halted=self._halted_since is not None):
                 break
             if now > end and (self.gate.seen.state != "tripped" or asked_to_end) and outcome.recovery == "":
                 break
             if now > end and outcome.recovery == "":
-                outcome.recovery = "latched"
+                outcome.recovery, self._tripped_for = "latched", self.gate.seen.reason
                 self._judge_rest(outcome, limit)
                 asked_to_reset = True
                 self.gate.reset(now)
@@ -186,11 +186,15 @@ class Case:
             if now >= next_state - 1e-9:
                 next_state += period
                 self._sense()
-            self._deliver(asked_to_end)
+            tick_first = self._halt() and faults[0].rng.random() < 0.5  # the watchdog's thread runs before the other
+            if not tick_first:
+                self._deliver(asked_to_end)
             if now >= next_tick - 1e-9 and not self._is_busy():
                 next_tick += TICK
                 if not (asked_to_end and self.gate.ended):
                     self.take(self.gate.on_tick(now, self._clock()))
+            if tick_first:
+                self._deliver(asked_to_end)
             seen = self.gate.seen
             # Status of the gate
             if now < start:
@@ -215,7 +219,9 @@ class Case:
             outcome.ahead = max(outcome.ahead, self._drive.ahead)
             if seen.state == "running":
                 self._led_until, ran = now, True
-            silent = self._commanded and now - self._newest_command > SILENCE and seen.state in ("running", "stopping")
+            heard, halted = max(self._newest_command, self._awake_since), self._halted_since is not None
+            watched = self._commanded and not halted and seen.state in ("running", "stopping")
+            silent = watched and now - heard > SILENCE
             if silent and not was_silent and not given_up and not asked_to_end:
                 outcome.silences += 1
             was_silent = silent
@@ -228,6 +234,10 @@ class Case:
 
     _busy = 0.0  # time until which a tick of a control loop lasts
     _unread: Any = None  # newest state that came during this tick
+    _unread_reference: Any = None  # newest reference that came while the gate got no processor
+    _halted_since: float | None = None  # when the gate lost its processor [s]
+    _awake_since = 0.0  # when it got the processor back [s]
+    _tripped_for = ""  # reason of a trip that was reset
     _arrived = 0.0
     _commanded = False  # whether the gate has given a command
     _left_moving = False  # whether a gate asked to end left the arm moving
@@ -249,9 +259,21 @@ class Case:
             both = all(fault.both for fault in self.faults)
             self._send("source", deceived if both else [(0.0, true)])
 
+    def _halt(self) -> bool:
+        """Let the gate lose its processor, or get it back; return whether it has just got it back."""
+        if any(fault.halts(self._now) for fault in self.faults):
+            self._halted_since = self._now if self._halted_since is None else self._halted_since
+            return False
+        since, self._halted_since = self._halted_since, None
+        if since is None:
+            return False
+        self._awake_since = self._now
+        self.gate.was_late(self._now - since, self._now)
+        return True
+
     def _is_busy(self) -> bool:
-        """Return whether a tick still lasts: one process does nothing else meanwhile."""
-        return self._busy > self._now + 1e-9 + TRAVEL
+        """Return whether a tick still lasts, as one process does nothing else meanwhile, or there is no processor."""
+        return self._halted_since is not None or self._busy > self._now + 1e-9 + TRAVEL
 
     def _take_state(self, state: Any) -> None:
         """Hand a state to the gate; a state that comes during a tick waits, and only the newest is kept."""
@@ -266,6 +288,9 @@ class Case:
             unread, self._unread = self._unread, None
             if not (asked_to_end and self.gate.ended):
                 self._take_state(unread)
+        if self._unread_reference is not None and self._halted_since is None:
+            unread, self._unread_reference = self._unread_reference, None
+            self.take(self.gate.on_reference(unread, self._now))
         while self._queue and self._queue[0][0] <= self._now + 1e-9 + TRAVEL:
             _, _, to, message = heapq.heappop(self._queue)
             if to == "drive":
@@ -280,6 +305,8 @@ class Case:
                 continue
             elif to == "gate":
                 self._take_state(message)
+            elif self._halted_since is not None:
+                self._unread_reference = message
             else:
                 self.take(self.gate.on_reference(message, self._now))
 
@@ -318,6 +345,10 @@ class Case:
         outcome.unexplained = stops_before
         if all(fault.harmless for fault in faults):
             outcome.unexplained += seen.stops - stops_before
+        if outcome.recovery == "latched" and all(fault.must_not_trip for fault in faults):
+            # A reference that goes on while the arm stands is the law's affair.
+            outcome.unexplained += "from its reference" not in self._tripped_for
+            outcome.notes.append(f"tripped: {self._tripped_for}")
         if outcome.stop_delay is not None and not all(fault.harmless for fault in faults):
             outcome.named = names_cause([fault.cause for fault in faults], outcome.reason)
         if outcome.recovery == "latched":

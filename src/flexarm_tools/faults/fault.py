@@ -40,6 +40,7 @@ class Fault:
         drops: whether messages to or from the gate get lost, or nothing but it moves the arm.
         cause: pattern that the gate's reason must match to name the cause.
         must: whether a lasting fault must cause a stop.
+        must_not_trip: whether the gate must go on by itself.
         may_resume: whether the gate may resume during the fault, as after a permanent step of the clock.
         modes: command modes in which it can occur.
         layouts: layouts in which it can occur: references of a control loop never leave its process.
@@ -68,6 +69,7 @@ class Fault:
     cause = ""
     must = False
     may_resume = False
+    must_not_trip = False
     modes: tuple[str, ...] = MODES
     layouts: tuple[str, ...] = LAYOUTS
     random_arms: tuple[str, ...] = (RANDOM,)
@@ -130,6 +132,10 @@ class Fault:
     def configured_rate(self, rate: int) -> float:
         """Return the rate of states that is configured in the gate [Hz]."""
         return float(rate)
+
+    def halts(self, now: float) -> bool:
+        """Return whether the process of the gate gets no processor."""
+        return False
 
     def stuck(self, now: float) -> bool:
         """Return whether brakes hold the arm."""

@@ -130,6 +130,11 @@ class GateUnderTest:
         except InputError as error:
             return self.gate.on_unusable_reference(str(error))
 
+    def was_late(self, late: float, now: float) -> None:
+        """Let time pass in which the process of the gate got no processor, until now, for so long [s]."""
+        self._now = max(self._now, now)
+        self.gate.was_late(late)
+
     def on_tick(self, now: float, clock: float) -> Array | None:
         """Check the watchdogs; called every TICK."""
         self._now = max(self._now, now)

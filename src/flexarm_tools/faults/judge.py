@@ -58,15 +58,21 @@ class Judge:
 
     # Motion -----------------------------------------------------------------------------------------------------------
 
-    def see_motion(self, now: float, sensed: Any, *, led: bool) -> bool:
-        """Judge the state of the plant; ``led``: whether nothing but the gate's commands moves the arm.
+    def see_motion(self, now: float, sensed: Any, *, led: bool, halted: bool = False) -> bool:
+        """Judge the state of the plant.
+
+        Args:
+            now: time [s].
+            sensed: state of the plant.
+            led: whether nothing but the gate's commands moves the arm.
+            halted: whether the gate gets no processor.
 
         Returns:
             Whether the case goes on: the arm is not faster than WILD.
         """
         outcome, speed = self._outcome, np.abs(sensed.velocity)
         self._now_moving = speed
-        if self._start <= now < self._reached:
+        if self._start <= now < self._reached or halted:
             self._at_fault = np.maximum(self._at_fault, speed)
         allowed = self._speed if now < self._start else np.maximum(self._speed, self._at_fault)
         if now < self._start:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections import deque
 from collections.abc import Iterable
-from pathlib import Path
+
+from flexarm_nodes.hardware_gate.processor import ProcessorWaits
 
 MOST = 0.02  # [s] largest single delay: effort mode tolerates states and commands of that age
 OFTEN = 3  # delays of more than BORNE periods per second: the gate tolerates as many lost states
@@ -29,18 +28,11 @@ class Machine:
         self._times: deque[float] = deque([-1.0] * (OFTEN + 1), maxlen=OFTEN + 1)  # times of the latest delays
         self._too_often = False
         self.longest = 0.0
-        self._files: list[int] = []
-        for process in processes:
-            with contextlib.suppress(OSError):
-                for task in Path(f"/proc/{process}/task").iterdir():
-                    self._files.append(os.open(task / "schedstat", os.O_RDONLY))
-        self._waited = [self._read(file) for file in self._files]
+        self._waits = ProcessorWaits(processes)
 
     def close(self) -> None:
         """End the monitoring."""
-        for file in self._files:
-            os.close(file)
-        self._files = []
+        self._waits.close()
 
     @property
     def late(self) -> bool:
@@ -49,19 +41,8 @@ class Machine:
 
     def look(self, now: float, loop: float) -> None:
         """Update at a time [s] at which the loop is late by ``loop`` [s]."""
-        waited = [self._read(file) for file in self._files]
-        by = max((after - before for before, after in zip(self._waited, waited, strict=True)), default=0.0)
-        self._waited = waited
-        by = max(by, loop)
+        by = max(self._waits.look(), loop)
         self.longest = max(self.longest, by)
         if by > self._often:
             self._times.append(now)
             self._too_often |= self._times[0] >= 0.0 and now - self._times[0] < 1.0
-
-    @staticmethod
-    def _read(file: int) -> float:
-        """Return how long a thread has waited for a core so far [s]; 0 if it has ended."""
-        try:
-            return int(os.pread(file, 80, 0).split()[1]) * 1e-9
-        except OSError:
-            return 0.0

@@ -150,6 +150,30 @@ class Delays(Fault):
         return ((self._late() if self.ways[1] and self.on(now) else 0.0, command),)
 
 
+class MachineLate(Fault):
+    """The process of the gate gets no processor, once or again and again; messages wait, and replace each other."""
+
+    name, what = "machine_late", "the gate gets no processor for 0.01 to 0.6 s, once or again and again"
+    cause = r"late|state|reference|time"
+    lasting = (0.05, 2.0)
+    late = True
+    must_not_trip = True
+    nodes = False
+
+    def draw(self) -> None:
+        if self.end == FOREVER:
+            self.end = self.start + self.lasting[1]
+        self.size = log_uniform(self.rng, 0.01, 0.6)
+        self._halts, begin = [], self.start
+        while begin < self.end:
+            halt = min(self.size * float(self.rng.uniform(0.3, 1.0)), self.end - begin)
+            self._halts.append((begin, begin + halt))
+            begin += halt + log_uniform(self.rng, 0.005, 0.5)
+
+    def halts(self, now: float) -> bool:
+        return any(begin <= now < end for begin, end in self._halts)
+
+
 class WrongRate(Fault):
     """The rate parameter of the gate differs from the actual rate of the states."""
 
@@ -191,4 +215,5 @@ class Jitter(Fault):
 
 TIME_FAULTS = (
     StateAhead, ClockBack, ClockForward, ReferencesAhead, ClockBackAsInputEnds, ClockStopped, Delays, Jitter, WrongRate,
+    MachineLate,
 )  # fmt: skip

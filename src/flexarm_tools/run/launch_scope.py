@@ -24,6 +24,7 @@ from flexarm_tools.graph.graph import GraphError
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 AUTO = "auto"  # frame_prefix: that of the namespace
+ENDS_WITHIN = "15.0"  # [s] from SIGINT to SIGTERM: a gate brakes the arm for up to 5 s, and the machine may be busy
 
 
 class LaunchScope:
