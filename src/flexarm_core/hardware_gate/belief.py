@@ -16,6 +16,7 @@ FAST = 2.0  # multiple of the velocity limit beyond which a single reading is re
 CONFIRMED = 3  # consecutive states that must agree with each other, where one alone is not believed
 LONGEST = 0.08  # [s] time after which a single state cannot be compared with the one before
 RESOLUTION = 0.005  # [rad | m] tolerance between the position change and the integrated velocity of two states
+MIRRORED, BESIDE, EVENT = 0.2, 0.05, 3.0  # a velocity that reverses within a sample: see _mirrored
 REACH = 1.5  # multiple of the velocity limit at which a joint may have moved while no state was believed
 CONTRADICTED = 0.04  # [s] for which states agree with each other, but not with where the arm can be, until they count
 BLANK = 1.0  # [s] for which positions that are all zero, to the last bit, are not taken for a first measurement
@@ -25,7 +26,7 @@ ROUNDING = 2.0**-52  # relative rounding error of a number: if it exceeds RESOLU
 SAG = 0.1  # fraction of the range of an elastic joint by which its deflection may jump
 ROUGH, PUSH = 0.05, 100.0  # [m/s | rad/s] and [m/s^2 | rad/s^2] by which the rate of a deflection may jump
 FARTHEST, FASTEST = 100.0, 1e3  # [m | rad] and [m/s | rad/s] beyond which no elastic joint without limits can be
-PLAUSIBLE, TOO_FAST, NOT_THE_MOTION, JUMPED, NOWHERE, BENT = range(6)  # results of comparing two states
+PLAUSIBLE, TOO_FAST, NOT_THE_MOTION, JUMPED, NOWHERE, BENT, REVERSED = range(7)  # results of comparing two states
 WAITS = "joint states have yet to agree with each other"
 
 
@@ -73,6 +74,7 @@ class StateBelief:
         nothing = ArmState(0, np.zeros(n), np.zeros(n), np.zeros(m), np.zeros(m))  # compiles or loads
         self._compare(nothing, nothing, 0.0)
         _unreachable(self._table, nothing.position, nothing.velocity, nothing.position, nothing.velocity, 0.0)
+        _mirrored(self._table, nothing.velocity, nothing.velocity, nothing.velocity, 0.0)
 
     def reset(self) -> None:
         """Forget all states."""
@@ -85,8 +87,9 @@ class StateBelief:
         self._suspect: ArmState | None = None  # newest state that was not believed
         self._chain: ArmState | None = None  # first state of those that agree with each other up to it
         self._agreeing = 0
+        self._earlier: Array | None = None  # velocity before that of the newest believed state
         self._stuck = ""  # reason why unchanged states are rejected
-        self._stuck_joint = -1
+        self._stuck_joint, self._stuck_at = -1, (0.0, 0.0)
         self.contradiction = ""
         self._still.forget()
 
@@ -96,9 +99,9 @@ class StateBelief:
         return self._settled and self._suspect is None
 
     @property
-    def hidden(self) -> Array:
-        """(n,) velocities that frozen readings hide [rad/s | m/s]."""
-        return self._still.hidden
+    def hidden(self) -> Array | None:
+        """(n,) velocities with those that frozen readings hide [rad/s | m/s]; None if no readings are frozen."""
+        return self._still.hidden.copy() if self._stuck else None
 
     def doubt(
         self,
@@ -130,7 +133,7 @@ class StateBelief:
             value = state.position[joint] if joint < n else state.deflection[joint - n]
             return f"joint state is not believable: {self._names[joint]} at {value:.3g}"
         if self._stuck and before is not None:
-            if self._is_stuck(state, before, dt, idle=idle):
+            if self._is_stuck(state, dt, idle=idle):
                 return self._stuck  # even if many frozen states agree with each other
             self._stuck = ""
             self._still.forget()
@@ -138,11 +141,16 @@ class StateBelief:
                 return ""
         if before is None or dt > LONGEST:
             self._settled = False
+        if self._settled and code == PLAUSIBLE and before is not None:
+            joint = self._reversed(state, before, dt)
+            code = REVERSED if joint >= 0 else PLAUSIBLE
         if self._settled and code == PLAUSIBLE:
             assert before is not None
-            self._suspect, self.contradiction = None, ""
+            self._suspect, self.contradiction, self._earlier = None, "", before.velocity
+            if free:
+                self._still.learn(state, before)
             joint = self._still.on_state(state, before, dt, caused, coasts=coasts)
-            return self._freeze(joint) if joint >= 0 else ""
+            return self._freeze(state, joint) if joint >= 0 else ""
         return self._confirm(state, before, dt, code, joint, free=free)
 
     def _compare(self, state: ArmState, before: ArmState, dt: float) -> tuple[int, int, bool]:
@@ -152,6 +160,12 @@ class StateBelief:
             state.position, state.velocity, state.deflection, state.deflection_rate, dt,
         )  # fmt: skip
         return code, joint, same and state is not before
+
+    def _reversed(self, state: ArmState, before: ArmState, dt: float) -> int:
+        """Return the first joint that seems to have reversed its velocity since the state before, or -1."""
+        if self._earlier is None:
+            return -1
+        return int(_mirrored(self._table, self._earlier, before.velocity, state.velocity, dt))
 
     def _confirm(
         self, state: ArmState, before: ArmState | None, dt: float, code: int, joint: int, *, free: bool
@@ -166,6 +180,8 @@ class StateBelief:
                 found, _, same = self._compare(state, suspect, apart)
                 rests = (np.abs(state.velocity) <= RESTING * self._table[VELOCITY]).all()
                 agrees = found in (PLAUSIBLE, TOO_FAST) and (rests or not same)
+                if free:
+                    self._still.learn(state, suspect)
         if not agrees or self._chain is None:
             self._chain, self._agreeing, self.contradiction = state, 0, ""
         self._agreeing += 1
@@ -174,7 +190,7 @@ class StateBelief:
             broken = suspect is not None and not agrees
             return reason if before is not None or broken else WAITS
         if before is None and self._first > 1 and lasts < BLANK and not (state.position.any() or chain.position.any()):
-            return "all joint positions are exactly 0: the driver may not have read them yet"
+            return WAITS
         if before is not None and not free:
             since = dt - lasts
             joint = _unreachable(
@@ -183,9 +199,12 @@ class StateBelief:
             if joint >= 0:
                 jump = chain.position[joint] - before.position[joint]
                 reason = f"the position of {self._names[joint]} jumped by {jump:.3g} and stays there"
+            elif (joint := self._reversed(chain, before, since)) >= 0:
+                reason = f"the velocity of {self._names[joint]} reversed at once: its sensor counts backward"
+            if joint >= 0:
                 self.contradiction = reason if lasts >= CONTRADICTED else ""
                 return f"joint state is not believable: {reason}"
-        self._settled, self._suspect, self._chain, self.contradiction = True, None, None, ""
+        self._settled, self._suspect, self._chain, self.contradiction, self._earlier = True, None, None, "", None
         self._still.forget()
         return ""
 
@@ -201,20 +220,23 @@ class StateBelief:
         if code == TOO_FAST:
             limit = self._table[VELOCITY, joint]
             return f"joint state is not believable: {name} at {velocity:.3g}, velocity limit {limit:.3g}"
-        if code == JUMPED:
+        if code in (JUMPED, REVERSED):
             return f"joint state is not believable: the velocity of {name} jumped to {velocity:.3g}"
         return f"joint state is not believable: {name} moved otherwise than its velocity {velocity:.3g} says"
 
-    def _is_stuck(self, state: ArmState, before: ArmState, dt: float, *, idle: bool) -> bool:
+    def _is_stuck(self, state: ArmState, dt: float, *, idle: bool) -> bool:
         """Return whether the joint whose readings are frozen still reads the same."""
-        i = self._stuck_joint
-        if state.position[i] != before.position[i] or state.velocity[i] != before.velocity[i]:
+        i, (position, velocity) = self._stuck_joint, self._stuck_at
+        if state.position[i] != position or state.velocity[i] != velocity:
             return False
         rests = (np.abs(state.velocity) <= RESTING * self._table[VELOCITY]).all()
         return not (idle and rests and dt >= AGAIN)
 
-    def _freeze(self, joint: int) -> str:
-        self._stuck_joint = joint
+    def _freeze(self, state: ArmState, joint: int) -> str:
+        self._stuck_joint, self._stuck_at = joint, (state.position[joint], state.velocity[joint])
+        if self._still.partial:
+            name = self._names[joint]
+            self.contradiction = f"the readings of {name} are frozen, those of others are not"
         self._stuck = (
             f"joint states do not change though the command moves {self._names[joint]}: frozen readings, brakes that"
             " are on, or friction beyond max_friction"
@@ -311,6 +333,22 @@ def _bent(
         if not abs(deflection[i] - deflection_before[i]) <= jump:
             return i
         if not abs(rate[i] - rate_before[i]) <= faster:
+            return i
+    return -1
+
+
+@kernel
+def _mirrored(table: Array, earlier: Array, before: Array, velocity: Array, dt: float) -> int:
+    """Return the first joint whose velocity reversed at once, or -1: not even an impact returns a joint as fast.
+
+    It changes by more than BESIDE times its limit and EVENT times the acceleration limit, its size stays the same but
+    for MIRRORED of it, and it hardly changed in the sample before.
+    """
+    for i in range(velocity.shape[0]):
+        jump = abs(velocity[i] - before[i])
+        at_once = jump > BESIDE * table[VELOCITY, i] + EVENT * table[ACCELERATION, i] * dt
+        same = abs(velocity[i] + before[i]) <= MIRRORED * abs(before[i])
+        if at_once and same and abs(before[i] - earlier[i]) <= 0.25 * jump:
             return i
     return -1
 

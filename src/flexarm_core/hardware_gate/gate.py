@@ -439,6 +439,8 @@ class HardwareGate:
         self._velocity.reset()
         if self._belief.contradiction and not free:
             self._distrust(self._belief.contradiction)
+        if effort and known and before is not None and (hidden := self._belief.hidden) is not None:
+            self._measured = replace(before, velocity=hidden)  # the motion to predict from
         if doubt and not (self._silent or (doubt is WAITS and uncommanded)):
             raise InputError(doubt)
         return not doubt

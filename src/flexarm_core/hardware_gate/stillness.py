@@ -21,11 +21,11 @@ SUDDEN, SLOW = 5.0, 0.02  # multiple of the acceleration limit, and fraction of 
 class Stillness:
     """Integrate, for each joint, the motion that identical readings would hide.
 
-    A joint at rest may hold still under any effort that does not change: payload, friction and model errors balance it.
-    So only the change of the acceleration that the command asks for counts, from the first of the identical readings
-    on; for a joint whose readings were seen to stand still and to go on (encoders without noise, friction), only beyond
-    ``stiction``. A joint that moved before cannot come to rest within a sample, except by that friction and SUDDEN times
-    its acceleration limit: it is taken to move on.
+    Readings that have noise do not repeat by themselves. Where they do, a joint is taken to move on as before, and as
+    the command asks. A joint whose readings were seen to repeat while nothing was commanded, or to repeat and go on, is
+    *quiet*: it may well be at rest, where payload, friction and model errors balance the command. Then only what the
+    command asks for beyond that at its first identical reading counts, by more than ``stiction``; and it may have come
+    to rest within a sample, by that friction and SUDDEN times its acceleration limit.
     """
 
     def __init__(self, table: Array, stiction: Array) -> None:
@@ -43,9 +43,7 @@ class Stillness:
 
     def _load(self) -> None:
         _note(self._none, self._none, self._none, self._none, 0.0, self._memory)
-        _judge(
-            self._table, self._stiction, self._none, self._none, self._none, True, True, self._memory, self._hidden
-        )  # fmt: skip
+        _judge(self._table, self._stiction, self._none, self._none, self._none, True, self._memory, self._hidden)
 
     def reset(self) -> None:
         """Forget all readings and what is known of the joints."""
@@ -57,7 +55,12 @@ class Stillness:
         quiet = self._rows.quiet.copy()
         self._memory[:] = 0.0
         self._rows.quiet[:] = quiet
-        self._waited, self._begins = 0.0, True
+        self._waited = 0.0
+
+    def learn(self, state: ArmState, before: ArmState) -> None:
+        """Learn from two states which joints are quiet, while nothing is commanded."""
+        same = (state.position == before.position) & (state.velocity == before.velocity)
+        self._rows.quiet[same] = 1.0
 
     def on_state(
         self,
@@ -80,7 +83,7 @@ class Stillness:
         """
         most = _note(before.position, before.velocity, state.position, state.velocity, dt, self._memory)
         if most < STILL:
-            self._waited, self._begins = 0.0, most == 0
+            self._waited = 0.0
             return -1
         self._waited += dt
         if self._waited < EVERY:
@@ -89,10 +92,14 @@ class Stillness:
         self._waited = 0.0
         return int(
             _judge(
-                self._table, self._stiction, state.velocity, velocity, acceleration, coasts, False, self._memory,
-                self._hidden,
+                self._table, self._stiction, state.velocity, velocity, acceleration, coasts, self._memory, self._hidden
             )  # fmt: skip
         )
+
+    @property
+    def partial(self) -> bool:
+        """Whether the readings of some joints go on."""
+        return bool(self._rows.count.min() < STILL)
 
     @property
     def hidden(self) -> Array:
@@ -137,35 +144,36 @@ def _note(
             continue
         if r.count[i] >= STILL:
             r.quiet[i] = 1.0
-        r.count[i] = r.time[i] = r.judged[i] = r.change[i] = r.motion[i] = 0.0
+        r.count[i] = r.time[i] = r.judged[i] = r.asked[i] = r.change[i] = r.motion[i] = 0.0
         r.before[i], r.first[i] = velocity_before[i], dt
     return int(most)
 
 
 @kernel
 def _judge(
-    table: Array, stiction: Array, claimed: Array, velocity: Array, acceleration: Array, coasts: bool, all_joints: bool,
-    memory: Array, hidden: Array,
+    table: Array, stiction: Array, claimed: Array, velocity: Array, acceleration: Array, coasts: bool, memory: Array,
+    hidden: Array,
 ) -> int:  # fmt: skip
     """Add the motion hidden since the last judgment; return the first joint that hides too much, or -1."""
     found, r = -1, _view(memory, claimed.shape[0])
     for i in range(claimed.shape[0]):
         hidden[i] = claimed[i]
-        if r.count[i] < STILL and not all_joints:
+        if r.count[i] < STILL:
             continue
-        if r.judged[i] == 0.0:
+        quiet = r.quiet[i] > 0.0
+        if quiet and r.judged[i] == 0.0:
             r.asked[i] = acceleration[i]
         dt = r.time[i] - r.judged[i]
         r.judged[i] = r.time[i]
-        allowed = stiction[i] if r.quiet[i] > 0.0 else 0.0
         more = acceleration[i] - r.asked[i]
-        r.change[i] += np.copysign(max(abs(more) - allowed, 0.0), more) * dt
-        before = velocity[i]
+        r.change[i] += np.copysign(max(abs(more) - (stiction[i] if quiet else 0.0), 0.0), more) * dt
+        hidden[i] = velocity[i]
         if coasts:
             sudden = (SUDDEN * table[ACCELERATION, i] + stiction[i]) * r.first[i] + SLOW * table[VELOCITY, i]
-            moved = np.copysign(max(abs(r.before[i]) - sudden, 0.0), r.before[i])
-            before = moved if abs(moved) > abs(velocity[i]) else velocity[i]
-        hidden[i] = before + r.change[i]
+            before = np.copysign(max(abs(r.before[i]) - (sudden if quiet else 0.0), 0.0), r.before[i])
+            if abs(before) > abs(hidden[i]):
+                hidden[i] = before
+        hidden[i] += r.change[i]
         r.motion[i] += hidden[i] * dt
         hides = abs(r.motion[i]) > MOTION or abs(r.change[i]) > CHANGE * table[VELOCITY, i]
         if found < 0 and (hides or abs(claimed[i]) * r.time[i] > CLAIMED):
