@@ -141,17 +141,18 @@ class StateBelief:
                 return ""
         if before is None or dt > LONGEST:
             self._settled = False
-        if self._settled and code == PLAUSIBLE and before is not None:
+        agrees = self._agrees(state, free=free)
+        if self._settled and code == PLAUSIBLE and before is not None and not agrees:
             joint = self._reversed(state, before, dt)
             code = REVERSED if joint >= 0 else PLAUSIBLE
-        if self._settled and code == PLAUSIBLE:
+        if self._settled and code == PLAUSIBLE and not agrees:  # with what was not believed a moment ago
             assert before is not None
             self._suspect, self.contradiction, self._earlier = None, "", before.velocity
             if free:
                 self._still.learn(state, before)
             joint = self._still.on_state(state, before, dt, caused, coasts=coasts)
             return self._freeze(state, joint) if joint >= 0 else ""
-        return self._confirm(state, before, dt, code, joint, free=free)
+        return self._confirm(state, before, dt, code, joint, agrees=agrees, free=free)
 
     def _compare(self, state: ArmState, before: ArmState, dt: float) -> tuple[int, int, bool]:
         """Return what is implausible about a state, for which joint, and whether it is the same as the one before."""
@@ -167,21 +168,33 @@ class StateBelief:
             return -1
         return int(_mirrored(self._table, self._earlier, before.velocity, state.velocity, dt))
 
+    def _agrees(self, state: ArmState, *, free: bool) -> bool:
+        """Return whether a state can follow from the one before that was not believed; False if there is none."""
+        if self._suspect is None:
+            return False
+        apart = (state.stamp - self._suspect.stamp) * 1e-9
+        if not 0.0 < apart <= LONGEST:
+            return False
+        found, _, same = self._compare(state, self._suspect, apart)
+        if free:
+            self._still.learn(state, self._suspect)
+        rests = bool((np.abs(state.velocity) <= RESTING * self._table[VELOCITY]).all())
+        return found in (PLAUSIBLE, TOO_FAST) and (rests or not same)
+
     def _confirm(
-        self, state: ArmState, before: ArmState | None, dt: float, code: int, joint: int, *, free: bool
+        self,
+        state: ArmState,
+        before: ArmState | None,
+        dt: float,
+        code: int,
+        joint: int,
+        *,
+        agrees: bool,
+        free: bool,
     ) -> str:
         """Return why a state is rejected that is not believed alone; it is accepted if enough states agree."""
         reason = self._say(state, code, joint)
         suspect, self._suspect = self._suspect, state
-        agrees = False
-        if suspect is not None:
-            apart = (state.stamp - suspect.stamp) * 1e-9
-            if 0.0 < apart <= LONGEST:
-                found, _, same = self._compare(state, suspect, apart)
-                rests = (np.abs(state.velocity) <= RESTING * self._table[VELOCITY]).all()
-                agrees = found in (PLAUSIBLE, TOO_FAST) and (rests or not same)
-                if free:
-                    self._still.learn(state, suspect)
         if not agrees or self._chain is None:
             self._chain, self._agreeing, self.contradiction = state, 0, ""
         self._agreeing += 1

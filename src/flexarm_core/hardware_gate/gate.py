@@ -42,6 +42,7 @@ from flexarm_core.hardware_gate.command_law import CommandLaw
 from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.prediction import Prediction
+from flexarm_core.hardware_gate.probation import Probation
 from flexarm_core.hardware_gate.response import Response
 from flexarm_core.hardware_gate.speed_watch import CREEPING, SpeedWatch
 from flexarm_core.hardware_gate.status import NOT_LED, STOPPED, GateState, GateStatus
@@ -81,6 +82,7 @@ class HardwareGate:
         believed = replace(limits, velocity=np.maximum(limits.velocity, own))
         self._belief = believe(model, believed, lockstep=config.lockstep)
         self._velocity = VelocityCheck(believed.table)
+        self._probation = Probation(limits.velocity)
         self._supervisor = Supervisor(model, limits, config.supervisor)
         self._bearable = config.bearable_age(elastic_base=model.m > 0)
         self._arrivals = Arrivals(self._patience, config.period)
@@ -112,6 +114,7 @@ class HardwareGate:
         self._good = 0
         self._fallback = False
         self._belief.reset()
+        self._probation.end()
         self._forget_time()
         self._commanded_at = self._led_at = self._heard_at = self._now()
         self._law.reset()
@@ -245,7 +248,7 @@ class HardwareGate:
         if self._law.mode == "effort" and command is not None and not self.config.lockstep:
             self._response.on_state(state, command - self._law.friction)
             self._law.unexplained = self._response.unexplained
-            self._law.cautious = self._response.suspected > 0.0 or self._response.doubted
+            self._law.cautious = self._response.suspected > 0.0 or self._response.doubted or self._probation.active
         early, self._early = self._early, None
         if early is not None and early.stamp > state.stamp:
             self._early = early
@@ -387,6 +390,7 @@ class HardwareGate:
             self._belief.reset()
             self._forget_time()
             self._law.reset()
+            self._probation.begin()
         if self._state is GateState.TRIPPED:
             self._state, self._reason, self._good = GateState.STOPPING, "reset, waiting for good references", 0
             self._begin_braking()
@@ -428,13 +432,12 @@ class HardwareGate:
             state, before, gap, self._law.caused, idle=self._idle, coasts=effort, free=free
         )  # fmt: skip
         if not doubt and known and before is not None:
-            joint = self._velocity.on_state(before, state, gap)
-            if joint >= 0 and not self._silent:
-                name = self.model.joint_names[joint]
-                self._distrust(f"position and velocity of {name} contradict each other")
+            lies = self._lies(before, state, gap)
+            if lies and not self._silent:
+                self._distrust(lies)
                 if effort:
                     self._measured = replace(before, velocity=self._velocity.velocity(state))
-                    raise InputError(self._distrusted)
+                    raise InputError(lies)
             return True
         self._velocity.reset()
         if self._belief.contradiction and not free:
@@ -444,6 +447,18 @@ class HardwareGate:
         if doubt and not (self._silent or (doubt is WAITS and uncommanded)):
             raise InputError(doubt)
         return not doubt
+
+    def _lies(self, before: ArmState, state: ArmState, dt: float) -> str:
+        """Return how a joint contradicts itself or its command over many states, empty if none does."""
+        names = self.model.joint_names
+        joint = self._velocity.on_state(before, state, dt)
+        if joint >= 0:
+            return f"position and velocity of {names[joint]} contradict each other"
+        if self._probation.active and self._law.mode == "effort" and self._law.command is not None:
+            joint = self._probation.on_motion(self._law.caused(state)[1], state.velocity - before.velocity, dt)
+            if joint >= 0:
+                return f"{names[joint]} does not move as commanded since the last reset"
+        return ""
 
     def _distrust(self, reason: str) -> None:
         """Trip because of a sensor; efforts that need it are left to the fallback."""
