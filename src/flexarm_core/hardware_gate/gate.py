@@ -678,7 +678,7 @@ class HardwareGate:
             why = "its motion cannot be predicted" if doubted else self._reason
             self._trip(f"no usable joint state for {silence:.3f} s: {why}")
             self._fallback = brakes = True
-        if silence > self.config.blind_time:
+        if silence > self.config.blind_time or (self._distrusted and self._probation.active):
             return self._remember(law.bear(self._prediction.rest() or self._measured, dt), dt)
         effort = law.command if law.command is not None else self.model.gravity_effort(self._measured)
         predicted = self._prediction.advance(self._measured, effort - law.friction, dt)

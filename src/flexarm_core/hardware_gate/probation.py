@@ -6,7 +6,6 @@ import numpy as np
 
 from flexarm_core.types import Array
 
-AT_REST = 0.05  # [s] for which the arm is held first: what the model does not know of its weight shows meanwhile
 FORGOTTEN = 0.3  # [s] time constant with which differences are forgotten
 MISSED = 0.15  # fraction of the velocity limit by which a joint may differ from what was asked of it
 EXERCISED = 0.5  # fraction of the velocity limit: changes of the velocity, in sum, after which a joint is trusted
@@ -15,7 +14,7 @@ EXERCISED = 0.5  # fraction of the velocity limit: changes of the velocity, in s
 class Probation:
     """Compare the acceleration that the command asks for with the one seen, ``sum (a_asked - a_0 - a_seen) dt``.
 
-    ``a_0`` is what the model errs by while the arm rests. A sensor that counts backward, stands still or belongs to
+    ``a_0`` is what the command asked for when the arm was first held, at rest: payload and errors of the model. A sensor that counts backward, stands still or belongs to
     another joint shows before the joint is fast.
     """
 
@@ -27,8 +26,9 @@ class Probation:
     def begin(self) -> None:
         """Trust no joint."""
         n = self._limit.size
-        self.active, self._rested = True, 0.0
-        self._at_rest, self._missed, self._exercised = np.zeros((3, n))
+        self.active = True
+        self._at_rest: Array | None = None
+        self._missed, self._exercised = np.zeros((2, n))
 
     def end(self) -> None:
         """Trust all joints."""
@@ -43,11 +43,8 @@ class Probation:
             change: (n,) change of the measured velocity [rad/s | m/s].
             dt: time between the two states [s].
         """
-        if self._rested < AT_REST:
-            share = min(dt / AT_REST, 1.0)
-            self._at_rest += share * (asked - self._at_rest)
-            self._rested += dt
-            return -1
+        if self._at_rest is None:
+            self._at_rest = asked
         wanted = (asked - self._at_rest) * dt
         self._missed += wanted - change - min(dt / FORGOTTEN, 1.0) * self._missed
         self._exercised += np.abs(wanted)
