@@ -115,8 +115,9 @@ class HardwareGate:
         self._fallback = False
         self._belief.reset()
         self._probation.end()
+        self._distrusted = ""  # why a sensor is not trusted any more
         self._forget_time()
-        self._commanded_at = self._led_at = self._heard_at = self._now()
+        self._commanded_at = self._led_at = self._now()
         self._law.reset()
         self._supervisor.reset()
         self._begin_braking()
@@ -126,7 +127,8 @@ class HardwareGate:
         self._measured = None
         self._arrived_at = self._now()  # arrival time of the newest believed state
         self._blind = False
-        self._distrusted = ""  # why a sensor is not trusted any more
+        self._offered: ArmState | None = None  # newest state since a sensor is distrusted, if it agrees with the others
+        self._offered_at = 0.0
         self._prediction.reset()
         self._begin_time()
 
@@ -219,7 +221,6 @@ class HardwareGate:
         """
         self.model.check_state(state)
         self.check_age(age)
-        self._heard_at = self._now()
         if self.is_overtaken(state.stamp):
             return None  # the newer state has been answered
         before = self._measured
@@ -380,17 +381,14 @@ class HardwareGate:
         Raises:
             InputError: the fallback has the drives, and no usable state is known from which control could continue.
         """
-        silence = self._now() - (self._heard_at if self._distrusted else self._arrived_at)
-        if self._fallback and silence > self.config.state_timeout:
+        silence = self._now() - self._arrived_at
+        if self._distrusted:
+            self._trust_again()
+        elif self._fallback and silence > self.config.state_timeout:
             raise InputError(f"no usable joint state for {silence:.3f} s: the drives cannot be taken over")
         self._supervisor.reset()
         self._response.acknowledge()
         self._fallback = False
-        if self._distrusted:  # somebody has looked at the sensor: states that agree with each other are believed again
-            self._belief.reset()
-            self._forget_time()
-            self._law.reset()
-            self._probation.begin()
         if self._state is GateState.TRIPPED:
             self._state, self._reason, self._good = GateState.STOPPING, "reset, waiting for good references", 0
             self._begin_braking()
@@ -424,29 +422,69 @@ class HardwareGate:
         Raises:
             InputError: the state is not believable.
         """
-        effort, uncommanded = self._law.mode == "effort", self._law.command is None
-        if self._distrusted and effort:
+        if self._distrusted:
+            self._consider(state)
             raise InputError(self._distrusted)
-        known, free = self._belief.sure, self._silent or uncommanded or (bool(self._belief.contradiction) and not effort)
+        effort, uncommanded = self._law.mode == "effort", self._law.command is None
+        known, free = self._belief.sure, self._silent or uncommanded
         doubt = self._belief.doubt(
             state, before, gap, self._law.caused, idle=self._idle, coasts=effort, free=free
         )  # fmt: skip
         if not doubt and known and before is not None:
             lies = self._lies(before, state, gap)
             if lies and not self._silent:
+                self._measured = replace(before, velocity=self._velocity.velocity(state))  # the motion to brake
                 self._distrust(lies)
-                if effort:
-                    self._measured = replace(before, velocity=self._velocity.velocity(state))
-                    raise InputError(lies)
+                raise InputError(lies)
             return True
         self._velocity.reset()
+        if effort and known and before is not None and (hidden := self._belief.hidden) is not None:
+            self._measured = replace(before, velocity=hidden)
         if self._belief.contradiction and not free:
             self._distrust(self._belief.contradiction)
-        if effort and known and before is not None and (hidden := self._belief.hidden) is not None:
-            self._measured = replace(before, velocity=hidden)  # the motion to predict from
         if doubt and not (self._silent or (doubt is WAITS and uncommanded)):
             raise InputError(doubt)
         return not doubt
+
+    def _distrust(self, reason: str) -> None:
+        """Trip because of a sensor, and believe no state until :meth:`acknowledge`; efforts are left to the fallback."""
+        self._distrusted, self._offered = reason, None
+        self._belief.unsettle()
+        self._velocity.reset()
+        self._trip(reason)
+        self._fallback = self._fallback or self._law.mode == "effort"
+
+    def _consider(self, state: ArmState) -> None:
+        """Look whether states agree with each other again, so that somebody may acknowledge them."""
+        before = self._offered
+        gap = 0.0 if before is None else (state.stamp - before.stamp) * 1e-9
+        doubt = self._belief.doubt(state, before, gap, self._law.caused, idle=True, free=True)
+        if doubt or (before is not None and self._velocity.on_state(before, state, gap) >= 0):
+            self._offered = None
+            self._velocity.reset()
+        else:
+            self._offered, self._offered_at = state, self._now()
+
+    def _trust_again(self) -> None:
+        """Believe the newest states again, as somebody has looked at the sensor.
+
+        Raises:
+            InputError: they do not agree with each other, or with the position that is commanded.
+        """
+        law, state = self._law, self._offered
+        if state is None or self._now() - self._offered_at > self.config.state_timeout:
+            raise InputError(f"joint states do not agree with each other: {self._distrusted}")
+        if law.mode == "position" and law.command is not None:
+            off = np.abs(law.command - state.position) > self.limits.following_error
+            if off.any():
+                name = self.model.joint_names[int(np.argmax(off))]
+                raise InputError(
+                    f"{name} is not where it is commanded to be; activate the gate again to begin at the measured position"
+                )
+        self._see(state)
+        self._distrusted, self._offered = "", None
+        law.restart(state)
+        self._probation.begin()
 
     def _lies(self, before: ArmState, state: ArmState, dt: float) -> str:
         """Return how a joint contradicts itself or its command over many states, empty if none does."""
@@ -459,12 +497,6 @@ class HardwareGate:
             if joint >= 0:
                 return f"{names[joint]} does not move as commanded since the last reset"
         return ""
-
-    def _distrust(self, reason: str) -> None:
-        """Trip because of a sensor; efforts that need it are left to the fallback."""
-        self._distrusted = reason
-        self._trip(reason)
-        self._fallback = self._fallback or self._law.mode == "effort"
 
     def _look_for_gap(self, gap: float) -> None:
         """Stop if no state came for too long, or the stamps jumped ahead."""

@@ -36,6 +36,7 @@ class Fault:
         blind: whether the gate has no plausible measurement during the fault.
         late: whether commands or measurements are so late that in effort mode the bar for blind cases applies.
         cause: pattern that the gate's reason must match to name the cause.
+        alone: whether it is not drawn with a second fault at once.
         must: whether a lasting fault must cause a stop.
         may_resume: whether the gate may resume during the fault, as after a permanent step of the clock.
         modes: command modes in which it can occur.
@@ -57,6 +58,7 @@ class Fault:
     blind = False
     late = False
     cause = ""
+    alone = False
     must = False
     may_resume = False
     modes: tuple[str, ...] = MODES

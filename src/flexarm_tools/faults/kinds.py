@@ -14,9 +14,12 @@ from flexarm_tools.faults.bad_limits import WHAT as BAD_LIMITS_WHAT
 from flexarm_tools.faults.core_case import Setting
 from flexarm_tools.faults.data_faults import DATA_FAULTS
 from flexarm_tools.faults.fault import LAYOUTS, MODES, NODE, Fault
+from flexarm_tools.faults.sensor_faults import SENSOR_FAULTS
 from flexarm_tools.faults.time_faults import TIME_FAULTS
 
-KINDS: dict[str, type[Fault]] = {kind.name: kind for kind in (*ARM_FAULTS, *TIME_FAULTS, *DATA_FAULTS)}
+KINDS: dict[str, type[Fault]] = {
+    kind.name: kind for kind in (*ARM_FAULTS, *TIME_FAULTS, *DATA_FAULTS, *SENSOR_FAULTS)
+}
 PAIR = "pair"  # two faults of random kinds
 WHAT = {kind.name: kind.what for kind in KINDS.values()} | {BAD_LIMITS: BAD_LIMITS_WHAT, PAIR: "two of these at once"}
 PAIR_SHARE, NONE_SHARE, LIMITS_SHARE, RANDOM_ARMS = 0.12, 0.08, 0.03, 0.6
@@ -47,7 +50,8 @@ def draw_case(seed: int, names: Sequence[str], *, core: bool) -> tuple[Setting, 
         arm = RANDOM if rng.random() < RANDOM_ARMS else list(OURS)[rng.integers(len(OURS))]
         return Setting(seed, arm, MODES[rng.integers(3)], LAYOUTS[0], 250), []
     if pairs and (dice < PAIR_SHARE or not kinds):
-        chosen = [every[i] for i in rng.choice(len(every), 2, replace=False)]
+        paired = [kind for kind in every if not kind.alone]
+        chosen = [paired[i] for i in rng.choice(len(paired), 2, replace=False)]
     elif NoFault in kinds and (dice < PAIR_SHARE + NONE_SHARE or len(kinds) == 1):
         chosen = [NoFault]
     else:
