@@ -16,6 +16,7 @@ FAST = 2.0  # multiple of the velocity limit beyond which a single reading is re
 CONFIRMED = 3  # consecutive states that must agree with each other, where one alone is not believed
 LONGEST = 0.08  # [s] time after which a single state cannot be compared with the one before
 RESOLUTION = 0.005  # [rad | m] tolerance between the position change and the integrated velocity of two states
+SUDDEN = 0.004  # [s] for which a joint may move otherwise: an impact, or drives that brake
 MIRRORED, BESIDE, EVENT = 0.2, 0.05, 3.0  # a velocity that reverses within a sample: see _mirrored
 REACH = 1.5  # multiple of the velocity limit at which a joint may have moved while no state was believed
 CONTRADICTED = 0.04  # [s] for which states agree with each other, but not with where the arm can be, until they count
@@ -318,9 +319,10 @@ def _implausible(
         limit, change = table[VELOCITY, i], table[ACCELERATION, i] * dt
         expected = 0.5 * (velocity_before[i] + velocity[i]) * dt
         apart = moved(table, i, position_before[i], position[i]) - expected
-        if not abs(apart) <= RESOLUTION + 0.25 * limit * dt + 0.5 * change * dt:
+        if not abs(apart) <= RESOLUTION + 0.25 * limit * min(dt, SUDDEN) + 0.5 * change * dt:
             return NOT_THE_MOTION, i
-        if not abs(velocity[i] - velocity_before[i]) <= 0.5 * limit + 10.0 * change:
+        sudden = 10.0 * min(dt, SUDDEN) + 1.5 * max(dt - SUDDEN, 0.0)
+        if not abs(velocity[i] - velocity_before[i]) <= 0.5 * limit + sudden * table[ACCELERATION, i]:
             return JUMPED, i
     for i in range(position.shape[0]):
         if not abs(velocity[i]) <= FAST * table[VELOCITY, i]:
