@@ -22,10 +22,15 @@ from flexarm_tools.faults.fault import LOOP, Fault
 from flexarm_tools.faults.gate_under_test import GateUnderTest, Seen
 from flexarm_tools.faults.kinds import WHAT, chosen_kinds
 from flexarm_tools.faults.random_arm import random_arm
+from flexarm_tools.faults.sensor_faults import SENSOR_FAULTS
 from flexarm_tools.faults.source import Source
 from flexarm_tools.faults.table import BEGIN, END, write_table
 from flexarm_tools.faults.tally import BARS, failures
 from flexarm_tools.process.exit_status import EXIT_FAILED
+
+
+# the kinds among which the seeds of older cases were drawn
+EARLIER = tuple(name for name in WHAT if name not in {kind.name for kind in SENSOR_FAULTS})
 
 
 class OpenGate(GateUnderTest):
@@ -72,7 +77,7 @@ def test_an_arm_that_is_fast_when_late_commands_begin_to_act_is_given_to_its_dri
     assert not outcome.missed and outcome.speed_ratio < 1.5 and outcome.fallback_delay is not None
 
 
-@pytest.mark.parametrize(("seed", "kinds"), [(21100905, []), (601341, ["none"]), (731049, [])])
+@pytest.mark.parametrize(("seed", "kinds"), [(21100905, EARLIER), (601341, ["none"]), (731049, EARLIER)])
 def test_a_light_wrist_driven_by_masses_that_the_model_does_not_know_is_held_within_its_limits(seed, kinds):
     """Cases without a fault until then in which the model braked a wrist that the real arm accelerated."""
     outcome = run_core_case(seed, chosen_kinds(kinds))
@@ -85,7 +90,7 @@ def test_a_vibration_of_one_period_per_delay_is_not_taken_for_late_commands():
 
 
 def test_irregular_messages_of_an_arm_on_the_ground_are_not_taken_for_late_commands():
-    assert not run_core_case(731068, chosen_kinds([])).missed
+    assert not run_core_case(731068, EARLIER).missed
 
 
 def test_an_arm_led_to_where_a_motor_cannot_keep_its_velocity_becomes_slower(monkeypatch):
@@ -102,7 +107,23 @@ def test_no_fault_of_real_nodes_makes_an_arm_run_away(tmp_path, monkeypatch):
     assert found["node_cases"] == 3
 
 
-@pytest.mark.parametrize("kind", ["states_lost", "references_huge", "wild_source", "delays"])
+@pytest.mark.parametrize(
+    "seed",
+    # frozen at once, slow, on an elastic base; backward, swapped (also after a reset), jumped; dead and held velocities
+    (500003, 500007, 500013, 7700000, 7700003, 7700021, 7700038, 7700039),
+)
+def test_a_sensor_that_lies_does_not_make_an_arm_run_away(seed):
+    outcome = run_core_case(seed, [kind.name for kind in SENSOR_FAULTS])
+    assert not outcome.missed, outcome.line()
+
+
+@pytest.mark.parametrize("kind", ["encoder_stuck", "encoder_backward", "joints_swapped", "encoder_jumps"])
+def test_a_single_encoder_that_lies_is_noticed(kind):
+    outcome = run_core_case(510001, [kind])
+    assert outcome.named and not outcome.missed, outcome.line()
+
+
+@pytest.mark.parametrize("kind", ["states_lost", "references_huge", "wild_source", "delays", "joints_swapped"])
 def test_a_gate_that_lets_everything_pass_is_found_out(kind, monkeypatch):
     monkeypatch.setattr(core_case, "GateUnderTest", OpenGate)
     assert any(run_core_case(seed, [kind]).missed for seed in range(6))

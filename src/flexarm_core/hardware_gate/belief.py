@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import ANY, numbers
 from flexarm_core.hardware_gate.limits import ACCELERATION, LOWER, UPPER, VELOCITY, JointLimits
 from flexarm_core.hardware_gate.stillness import Stillness
 from flexarm_core.robot.arm_model import ArmModel
@@ -68,9 +69,9 @@ class StateBelief:
             first: number of states that must agree with each other before the first one is believed.
         """
         self._table, self._names, self._first = limits.table, tuple(names), first
-        self._base = np.zeros(1) if base is None else base
+        self._base = np.zeros(1) if base is None else numbers("base", base, ANY)
         n, m = self._table.shape[1], self._base.size - 1
-        self._still = Stillness(self._table, np.zeros(n) if stiction is None else stiction)
+        self._still = Stillness(limits, np.zeros(n) if stiction is None else stiction)
         self.reset()
         nothing = ArmState(0, np.zeros(n), np.zeros(n), np.zeros(m), np.zeros(m))  # compiles or loads
         self._compare(nothing, nothing, 0.0)

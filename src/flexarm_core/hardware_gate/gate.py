@@ -81,7 +81,7 @@ class HardwareGate:
         own = np.where(np.isfinite(model.velocity_limit), model.velocity_limit, limits.velocity)
         believed = replace(limits, velocity=np.maximum(limits.velocity, own))
         self._belief = believe(model, believed, lockstep=config.lockstep)
-        self._velocity = VelocityCheck(believed.table)
+        self._velocity = VelocityCheck(believed)
         self._probation = Probation(limits.velocity)
         self._supervisor = Supervisor(model, limits, config.supervisor)
         self._bearable = config.bearable_age(elastic_base=model.m > 0)

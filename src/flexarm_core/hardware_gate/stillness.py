@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from flexarm_core.compiled import allocate, kernel, view
-from flexarm_core.hardware_gate.limits import ACCELERATION, VELOCITY
+from flexarm_core.entrance import numbers
+from flexarm_core.hardware_gate.limits import ACCELERATION, VELOCITY, JointLimits
 from flexarm_core.types import ArmState, Array
 
 STILL = 3  # identical consecutive readings after which to check whether the joint should have moved
@@ -28,16 +29,17 @@ class Stillness:
     to rest within a sample, by that friction and SUDDEN times its acceleration limit.
     """
 
-    def __init__(self, table: Array, stiction: Array) -> None:
+    def __init__(self, limits: JointLimits, stiction: Array) -> None:
         """Check joints.
 
         Args:
-            table: (7, n) joint limits.
+            limits: joint limits.
             stiction: (n,) accelerations that friction may balance although nobody mentioned it [rad/s^2 | m/s^2].
         """
-        self._table, self._stiction = table, stiction
-        self._memory, self._rows = allocate(_view, table.shape[1])
-        self._none, self._hidden = np.zeros(table.shape[1]), np.zeros(table.shape[1])
+        n = limits.table.shape[1]
+        self._table, self._stiction = limits.table, numbers("stiction", stiction, n)
+        self._memory, self._rows = allocate(_view, n)
+        self._none, self._hidden = np.zeros(n), np.zeros(n)
         self._load()
         self.reset()
 

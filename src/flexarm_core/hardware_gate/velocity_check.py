@@ -8,7 +8,7 @@ import numpy as np
 
 from flexarm_core.compiled import allocate, kernel, view
 from flexarm_core.hardware_gate.belief import moved
-from flexarm_core.hardware_gate.limits import ACCELERATION, VELOCITY
+from flexarm_core.hardware_gate.limits import ACCELERATION, VELOCITY, JointLimits
 from flexarm_core.types import ArmState, Array
 
 WINDOW = 0.2  # [s] time constant with which motion is forgotten
@@ -25,12 +25,13 @@ class VelocityCheck:
     noise and sampling. A velocity that reads 0, half, or stands still shows within a few hundredths of a radian.
     """
 
-    def __init__(self, table: Array) -> None:
-        """Check joints with a (7, n) table of limits."""
-        self._table = table
-        self._memory, self._rows = allocate(_view, table.shape[1])
-        none = np.zeros(table.shape[1])
-        _add(table, none, none, none, none, 1.0, self._memory)
+    def __init__(self, limits: JointLimits) -> None:
+        """Check joints with these limits."""
+        self._table = limits.table
+        n = self._table.shape[1]
+        self._memory, self._rows = allocate(_view, n)
+        none = np.zeros(n)
+        _add(self._table, none, none, none, none, 1.0, self._memory)
         self.reset()
 
     def reset(self) -> None:
