@@ -28,7 +28,6 @@ from flexarm_tools.faults.table import BEGIN, END, write_table
 from flexarm_tools.faults.tally import BARS, failures
 from flexarm_tools.process.exit_status import EXIT_FAILED
 
-
 # the kinds among which the seeds of older cases were drawn
 EARLIER = tuple(name for name in WHAT if name not in {kind.name for kind in SENSOR_FAULTS})
 

@@ -299,7 +299,7 @@ def _compare(
         if not (abs(deflection[i]) <= min(2.0 * base[i], FARTHEST) and abs(rate[i]) <= FASTEST):
             return NOWHERE, position.shape[0] + i, same
     code, joint = _implausible(table, position_before, velocity_before, position, velocity, dt)
-    if (code == PLAUSIBLE or code == TOO_FAST) and deflection.shape[0]:
+    if code in (PLAUSIBLE, TOO_FAST) and deflection.shape[0]:
         bent = _bent(base, deflection_before, rate_before, deflection, rate, dt)
         if bent >= 0:
             return BENT, position.shape[0] + bent, same
@@ -332,9 +332,7 @@ def _implausible(
 
 
 @kernel
-def _bent(
-    base: Array, deflection_before: Array, rate_before: Array, deflection: Array, rate: Array, dt: float
-) -> int:
+def _bent(base: Array, deflection_before: Array, rate_before: Array, deflection: Array, rate: Array, dt: float) -> int:
     """Return the first elastic joint whose deflection or rate cannot follow from those before, or -1.
 
     Springs may be fast beside the sampling period, so a rate may reverse; but it can only grow by as much as the

@@ -447,7 +447,7 @@ class HardwareGate:
         return not doubt
 
     def _distrust(self, reason: str) -> None:
-        """Trip because of a sensor, and believe no state until :meth:`acknowledge`; efforts are left to the fallback."""
+        """Trip because of a sensor, and believe no state until :meth:`acknowledge`; the fallback gets the efforts."""
         self._distrusted, self._offered = reason, None
         self._belief.unsettle()
         self._velocity.reset()
@@ -478,9 +478,7 @@ class HardwareGate:
             off = np.abs(law.command - state.position) > self.limits.following_error
             if off.any():
                 name = self.model.joint_names[int(np.argmax(off))]
-                raise InputError(
-                    f"{name} is not where it is commanded to be; activate the gate again to begin at the measured position"
-                )
+                raise InputError(f"{name} is not where it is commanded to be; activate the gate again to begin there")
         self._see(state)
         self._distrusted, self._offered = "", None
         law.restart(state)

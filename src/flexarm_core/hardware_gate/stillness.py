@@ -95,7 +95,7 @@ class Stillness:
         return int(
             _judge(
                 self._table, self._stiction, state.velocity, velocity, acceleration, coasts, self._memory, self._hidden
-            )  # fmt: skip
+            )
         )
 
     @property

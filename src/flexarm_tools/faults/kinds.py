@@ -17,9 +17,7 @@ from flexarm_tools.faults.fault import LAYOUTS, MODES, NODE, Fault
 from flexarm_tools.faults.sensor_faults import SENSOR_FAULTS
 from flexarm_tools.faults.time_faults import TIME_FAULTS
 
-KINDS: dict[str, type[Fault]] = {
-    kind.name: kind for kind in (*ARM_FAULTS, *TIME_FAULTS, *DATA_FAULTS, *SENSOR_FAULTS)
-}
+KINDS: dict[str, type[Fault]] = {kind.name: kind for kind in (*ARM_FAULTS, *TIME_FAULTS, *DATA_FAULTS, *SENSOR_FAULTS)}
 PAIR = "pair"  # two faults of random kinds
 WHAT = {kind.name: kind.what for kind in KINDS.values()} | {BAD_LIMITS: BAD_LIMITS_WHAT, PAIR: "two of these at once"}
 PAIR_SHARE, NONE_SHARE, LIMITS_SHARE, RANDOM_ARMS = 0.12, 0.08, 0.03, 0.6

@@ -133,7 +133,19 @@ class Bench:
                     continue
 
 
-EVENTS = ("states", "garbage", "garbage", "silence", "moved", "resume", "change", "reset", "clock", "gap", "acknowledge")
+EVENTS = (  # garbage twice: it comes more often
+    "states",
+    "garbage",
+    "garbage",
+    "silence",
+    "moved",
+    "resume",
+    "change",
+    "reset",
+    "clock",
+    "gap",
+    "acknowledge",
+)
 
 
 def settle(bench: Bench) -> None:
