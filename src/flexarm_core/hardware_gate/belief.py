@@ -8,6 +8,7 @@ import numpy as np
 
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import ANY, numbers
+from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.limits import ACCELERATION, LOWER, UPPER, VELOCITY, JointLimits
 from flexarm_core.hardware_gate.stillness import Stillness
 from flexarm_core.robot.arm_model import ArmModel
@@ -23,6 +24,7 @@ REACH = 1.5  # multiple of the velocity limit at which a joint may have moved wh
 CONTRADICTED = 0.04  # [s] for which states agree with each other, but not with where the arm can be, until they count
 BLANK = 1.0  # [s] for which positions that are all zero, to the last bit, are not taken for a first measurement
 STICTION = 0.05  # fraction of the effort limit that friction may balance in a joint that nobody mentioned
+ANYTHING = 1e9  # [rad/s^2 | m/s^2] for joints whose friction or effort has no limit
 RESTING, AGAIN = 0.01, 1.0  # fraction of the velocity limit of a joint at rest; [s] until a frozen state is rechecked
 ROUNDING = 2.0**-52  # relative rounding error of a number: if it exceeds RESOLUTION, motion cannot be resolved
 SAG = 0.1  # fraction of the range of an elastic joint by which its deflection may jump
@@ -70,6 +72,8 @@ class StateBelief:
         """
         self._table, self._names, self._first = limits.table, tuple(names), first
         self._base = np.zeros(1) if base is None else numbers("base", base, ANY)
+        if not self._base.size:
+            raise InputError("base needs m + 1 numbers, got none")
         n, m = self._table.shape[1], self._base.size - 1
         self._still = Stillness(limits, np.zeros(n) if stiction is None else stiction)
         self.reset()
@@ -265,7 +269,7 @@ def believe(model: ArmModel, limits: JointLimits, *, lockstep: bool) -> StateBel
     blocks = model.blocks(ArmState(0, none, none, base, base))
     with np.errstate(divide="ignore"):
         friction = np.maximum(limits.friction, STICTION * limits.effort)
-        stiction = np.broadcast_to(friction / np.diag(blocks.H_m), (model.n,)).astype(np.float64)
+        stiction = np.minimum(np.broadcast_to(friction / np.diag(blocks.H_m), (model.n,)), ANYTHING)
     joints = [model.description.joints[name] for name in model.elastic_joint_names]
     elastic = np.zeros(model.m + 1)
     elastic[:-1] = [joint.upper - joint.lower for joint in joints]

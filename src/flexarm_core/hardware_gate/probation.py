@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from flexarm_core.entrance import ANY, number, numbers
 from flexarm_core.types import Array
 
 FORGOTTEN = 0.3  # [s] time constant with which differences are forgotten
@@ -20,7 +21,7 @@ class Probation:
 
     def __init__(self, velocity_limit: Array) -> None:
         """Judge joints with these velocity limits (n,) [rad/s | m/s]."""
-        self._limit = velocity_limit
+        self._limit = numbers("velocity_limit", velocity_limit, ANY)
         self.end()
 
     def begin(self) -> None:
@@ -43,8 +44,10 @@ class Probation:
             change: (n,) change of the measured velocity [rad/s | m/s].
             dt: time between the two states [s].
         """
+        n = self._limit.size
+        asked, change, dt = numbers("asked", asked, n), numbers("change", change, n), number("dt", dt)
         if self._at_rest is None:
-            self._at_rest = asked
+            self._at_rest = asked.copy()
         wanted = (asked - self._at_rest) * dt
         self._missed += wanted - change - min(dt / FORGOTTEN, 1.0) * self._missed
         self._exercised += np.abs(wanted)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flexarm_core.compiled import allocate, kernel, view
-from flexarm_core.entrance import numbers
+from flexarm_core.entrance import finite
 from flexarm_core.hardware_gate.limits import ACCELERATION, VELOCITY, JointLimits
 from flexarm_core.types import ArmState, Array
 
@@ -37,7 +37,7 @@ class Stillness:
             stiction: (n,) accelerations that friction may balance although nobody mentioned it [rad/s^2 | m/s^2].
         """
         n = limits.table.shape[1]
-        self._table, self._stiction = limits.table, numbers("stiction", stiction, n)
+        self._table, self._stiction = limits.table, finite("stiction", stiction, n)
         self._memory, self._rows = allocate(_view, n)
         self._none, self._hidden = np.zeros(n), np.zeros(n)
         self._load()

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flexarm_core.compiled import allocate, kernel, view
+from flexarm_core.entrance import number
 from flexarm_core.hardware_gate.belief import moved
 from flexarm_core.hardware_gate.limits import ACCELERATION, VELOCITY, JointLimits
 from flexarm_core.types import ArmState, Array
@@ -40,9 +41,8 @@ class VelocityCheck:
 
     def on_state(self, before: ArmState, state: ArmState, dt: float) -> int:
         """Return the first joint whose position and velocity contradict each other ``dt`` [s] after a state, or -1."""
-        return int(
-            _add(self._table, before.position, before.velocity, state.position, state.velocity, dt, self._memory)
-        )
+        parts = before.position, before.velocity, state.position, state.velocity
+        return int(_add(self._table, *parts, number("dt", dt), self._memory))
 
     def velocity(self, state: ArmState) -> Array:
         """Return the velocities (n,) to brake from: measured ones, or the rate of the position where that is larger."""
