@@ -28,7 +28,8 @@ def resolve_uri(uri: str) -> Path:
         try:
             return Path(get_package_share_directory(parts.netloc)) / str(path).lstrip("/")
         except (PackageNotFoundError, ValueError) as error:
-            raise RobotDescriptionError(f"{quoted(uri)}: package {quoted(parts.netloc)} is not in the environment") from error
+            package = quoted(parts.netloc)
+            raise RobotDescriptionError(f"{quoted(uri)}: package {package} is not in the environment") from error
     if parts.scheme not in ("file", "") or not path.is_absolute():
         raise RobotDescriptionError(f"{quoted(uri)} is not a package:// or file:// URI or an absolute path")
     return path

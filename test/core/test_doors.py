@@ -49,7 +49,7 @@ NOT_WALKED = (
     *("BaseWrenchController.update", "BaseWrenchEstimator.update", "PositionLoop.update"),  # the same
     "FlexibleModel.accelerate",  # after articulate(): below
     "KinematicChain.motion_of",  # says that it does not check
-    "StateBelief.doubt",  # what the gate has checked
+    *("StateBelief.doubt", "Stillness.on_state", "VelocityCheck.on_state"),  # what the gate has checked
     "Contribution",  # rows of the law's own table
 )
 

@@ -212,9 +212,10 @@ def test_joint_states_of_others_are_ignored_and_those_of_a_part_of_the_arm_are_n
 
 def test_a_tripped_gate_stays_so_until_it_is_reset(gate):
     answer(gate, joint_state(1), reference(1))
-    answer(gate, joint_state(2, deflection=0.6), reference(2))  # beyond the limit of base_x
+    for tick in range(2, 5):  # beyond the limit of base_x: one such reading may be wrong
+        answer(gate, joint_state(tick, deflection=0.6), reference(tick))
     gate.wait_for_diagnostic("hardware_gate", "tripped: deflection 0.6 of base_x is beyond its limit")
-    for tick in range(3, 20):
+    for tick in range(5, 20):
         command = answer(gate, joint_state(tick), reference(tick))
     assert command != [1.0, 2.0, 3.0]
     reset = gate.node.create_client(Trigger, "/hardware_gate/reset")

@@ -241,6 +241,7 @@ SPECIAL: dict[tuple[str, str], Callable[[Examples], Any]] = {
     ("JointLimits", "effort"): lambda e: np.ones(2),
     ("JointLimits", "effort_rate"): lambda e: np.ones(2),
     ("JointLimits", "friction"): lambda e: np.ones(2),
+    ("Stillness", "stiction"): lambda e: np.ones(2),
     ("ToolWrench", "sensor"): lambda e: "tool_ft_sensor",
     ("ToolWrench", "convention"): lambda e: "outboard_on_inboard",
     ("ExternalWrench", "sensor"): lambda e: "tool_ft_sensor",

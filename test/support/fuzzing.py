@@ -257,7 +257,6 @@ def _readers(trep: str, planar: str) -> dict[str, Callable[[Path], None]]:
     from sensor_msgs.msg import JointState
 
     from flexarm_core.base_wrench.gravity_table import GravityTable
-    from flexarm_core.uri import resolve_uri
     from flexarm_core.flexible_dynamics.modal_data import load_modal_data
     from flexarm_core.flexible_dynamics.model import FlexibleModel
     from flexarm_core.path.waypoint_file import load_waypoint_file
@@ -267,6 +266,7 @@ def _readers(trep: str, planar: str) -> dict[str, Callable[[Path], None]]:
     from flexarm_core.robot.load import load_robot_description
     from flexarm_core.robot.urdf_reader import parse_robot_description
     from flexarm_core.types import ArmState
+    from flexarm_core.uri import resolve_uri
     from flexarm_nodes.messages.cdr import message_reader, slots_of, stamp_of
     from flexarm_nodes.messages.layout import FlatReader
     from flexarm_nodes.node.readings import SampleReader

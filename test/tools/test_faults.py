@@ -22,6 +22,7 @@ from flexarm_tools.faults.fault import LOOP, Fault
 from flexarm_tools.faults.gate_under_test import GateUnderTest, Seen
 from flexarm_tools.faults.kinds import WHAT, chosen_kinds
 from flexarm_tools.faults.random_arm import random_arm
+from flexarm_tools.faults.sensor_faults import SENSOR_FAULTS
 from flexarm_tools.faults.source import Source
 from flexarm_tools.faults.table import BEGIN, END, write_table
 from flexarm_tools.faults.tally import BARS, failures
@@ -127,7 +128,23 @@ def test_a_path_beyond_position_limits_leads_an_arm_beyond_them_without_a_gate_a
     assert all(run_core_case(seed, ["led_beyond_limits"]).leaves_limits for seed in seeds)
 
 
-@pytest.mark.parametrize("kind", ["states_lost", "references_huge", "wild_source", "delays"])
+@pytest.mark.parametrize(
+    "seed",
+    # jumped (position mode, also after a reset), held and half velocities, a position and an encoder stuck, backward
+    (7700000, 7700021, 7700038, 7900000, 7900001, 7900002, 7900005, 7900011),
+)
+def test_a_sensor_that_lies_does_not_make_an_arm_run_away(seed):
+    outcome = run_core_case(seed, [kind.name for kind in SENSOR_FAULTS])
+    assert not outcome.missed, outcome.line()
+
+
+@pytest.mark.parametrize("kind", ["encoder_stuck", "encoder_backward", "joints_swapped", "encoder_jumps"])
+def test_a_single_encoder_that_lies_is_noticed(kind):
+    outcome = run_core_case(510001, [kind])
+    assert outcome.named and not outcome.missed, outcome.line()
+
+
+@pytest.mark.parametrize("kind", ["states_lost", "references_huge", "wild_source", "delays", "joints_swapped"])
 def test_a_gate_that_lets_everything_pass_is_found_out(kind, monkeypatch):
     monkeypatch.setattr(core_case, "GateUnderTest", OpenGate)
     assert any(run_core_case(seed, [kind]).missed for seed in range(6))

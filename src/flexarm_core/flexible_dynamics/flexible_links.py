@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexarm_core.errors import RobotDescriptionError, quoted
+from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.flexible_dynamics.beam import TipLoad, beam_modes
 from flexarm_core.flexible_dynamics.modal_data import ModalData, load_modal_data
 from flexarm_core.robot.description import Beam, RobotDescription

@@ -1,4 +1,4 @@
-"""StateBelief: checks whether a joint state is plausible, given the previous state and the command."""
+"""StateBelief: checks whether a joint state is plausible, given the last believed state and the command."""
 
 from __future__ import annotations
 
@@ -7,44 +7,107 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import ANY, numbers
+from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.limits import ACCELERATION, LOWER, UPPER, VELOCITY, JointLimits
+from flexarm_core.hardware_gate.stillness import Stillness
+from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
 FAST = 2.0  # multiple of the velocity limit beyond which a single reading is rejected
-CONFIRMED = 3  # consecutive consistent states that are accepted, however implausible the first of them was
+CONFIRMED = 3  # consecutive states that must agree with each other, where one alone is not believed
+LONGEST = 0.08  # [s] time after which a single state cannot be compared with the one before
 RESOLUTION = 0.005  # [rad | m] tolerance between the position change and the integrated velocity of two states
-STILL = 3  # identical consecutive states after which to check whether the arm should have moved
-FROZEN_MOTION, FROZEN_CHANGE = 0.02, 0.1  # [rad | m] and fraction of the velocity limit: largest hidden motion
+SUDDEN = 0.004  # [s] for which a joint may move otherwise: an impact, or drives that brake
+MIRRORED, BESIDE, EVENT = 0.2, 0.05, 3.0  # a velocity that reverses within a sample: see _mirrored
+REACH = 1.5  # multiple of the velocity limit at which a joint may have moved while no state was believed
+CONTRADICTED = 0.04  # [s] for which states agree with each other, but not with where the arm can be, until they count
+BLANK = 1.0  # [s] for which positions that are all zero, to the last bit, are not taken for a first measurement
+STICTION = 0.05  # fraction of the effort limit that friction may balance in a joint that nobody mentioned
+ANYTHING = 1e9  # [rad/s^2 | m/s^2] for joints whose friction or effort has no limit
 RESTING, AGAIN = 0.01, 1.0  # fraction of the velocity limit of a joint at rest; [s] until a frozen state is rechecked
 ROUNDING = 2.0**-52  # relative rounding error of a number: if it exceeds RESOLUTION, motion cannot be resolved
-PLAUSIBLE, TOO_FAST, NOT_THE_MOTION, JUMPED, NOWHERE = range(5)  # results of comparing two states
+SAG = 0.1  # fraction of the range of an elastic joint by which its deflection may jump
+ROUGH, PUSH = 0.05, 100.0  # [m/s | rad/s] and [m/s^2 | rad/s^2] by which the rate of a deflection may jump
+FARTHEST, FASTEST = 100.0, 1e3  # [m | rad] and [m/s | rad/s] beyond which no elastic joint without limits can be
+PLAUSIBLE, TOO_FAST, NOT_THE_MOTION, JUMPED, NOWHERE, BENT, REVERSED = range(7)  # results of comparing two states
+WAITS = "joint states have yet to agree with each other"
 
 
 class StateBelief:
-    """Check the plausibility of each joint state against the previous one.
+    """Check the plausibility of each joint state against the last believed one.
 
     Position and velocity must agree, ``q - q' = (v + v') dt / 2``, the velocity must stay near its limit and must not
-    jump. A real event that looks impossible (a collision, a joint that was pushed) is accepted once CONFIRMED
-    consecutive states agree with each other. A position is never accepted if it is farther beyond a limit than the two
-    limits are apart. States that are bitwise identical although the command, or their own velocity, moves the arm
-    are frozen. Frozen states of joints at rest are accepted again after AGAIN, if no command moves the joints.
+    jump; nor may the deflection of an elastic base. Where there is nothing to compare with (the first state, a new time
+    base, a gap of more than LONGEST), CONFIRMED consecutive states must agree with each other. The same holds for what
+    looks impossible (a collision, a joint that was pushed), and then the joints must be where the arm can have moved
+    since it was last believed. Else the states contradict what was believed: an encoder has jumped, or joints were
+    swapped. That lasts until it is allowed (``free``).
+
+    A position is never accepted if it is farther beyond a limit than the two limits are apart. Readings of a joint that
+    are bitwise identical although the command, or their own velocity, moves it are frozen (:class:`Stillness`). Frozen
+    states of joints at rest are accepted again after AGAIN, if no command moves the joints.
+
+    Attributes:
+        contradiction: how the states contradict what was believed, empty if they do not.
     """
 
-    def __init__(self, limits: JointLimits, names: Sequence[str]) -> None:
-        """Check joints with these limits; the error messages use these names."""
-        self._table, self._names = limits.table, tuple(names)
+    def __init__(
+        self,
+        limits: JointLimits,
+        names: Sequence[str],
+        *,
+        stiction: Array | None = None,
+        base: Array | None = None,
+        first: int = CONFIRMED,
+    ) -> None:
+        """Check joints.
+
+        Args:
+            limits: joint limits.
+            names: names of the joints, and of the elastic joints of the base after them.
+            stiction: (n,) see :class:`Stillness`; None: 0.
+            base: (m + 1,) ranges of the elastic joints and the square of their largest angular frequency; None: m = 0.
+            first: number of states that must agree with each other before the first one is believed.
+        """
+        self._table, self._names, self._first = limits.table, tuple(names), first
+        self._base = np.zeros(1) if base is None else numbers("base", base, ANY)
+        if not self._base.size:
+            raise InputError("base needs m + 1 numbers, got none")
+        n, m = self._table.shape[1], self._base.size - 1
+        self._still = Stillness(limits, np.zeros(n) if stiction is None else stiction)
         self.reset()
-        self._compare(ArmState(0, *(np.zeros(len(self._names)) for _ in range(4))), None, 0.0)  # compiles or loads
+        nothing = ArmState(0, np.zeros(n), np.zeros(n), np.zeros(m), np.zeros(m))  # compiles or loads
+        self._compare(nothing, nothing, 0.0)
+        _unreachable(self._table, nothing.position, nothing.velocity, nothing.position, nothing.velocity, 0.0)
+        _mirrored(self._table, nothing.velocity, nothing.velocity, nothing.velocity, 0.0)
 
     def reset(self) -> None:
-        """Accept the next state without comparison, unless it is too fast."""
-        self._suspect: ArmState | None = None
+        """Forget all states."""
+        self._still.reset()
+        self.unsettle()
+
+    def unsettle(self) -> None:
+        """Believe no single state: there is nothing to compare it with."""
+        self._settled = False
+        self._suspect: ArmState | None = None  # newest state that was not believed
+        self._chain: ArmState | None = None  # first state of those that agree with each other up to it
         self._agreeing = 0
-        self._identical = 0
+        self._earlier: Array | None = None  # velocity before that of the newest believed state
         self._stuck = ""  # reason why unchanged states are rejected
-        self._change = np.zeros(len(self._names))  # velocity change due to the command since the freeze
-        self._motion = np.zeros(len(self._names))
-        self._still_for = 0.0  # [s]
+        self._stuck_joint, self._stuck_at = -1, (0.0, 0.0)
+        self.contradiction = ""
+        self._still.forget()
+
+    @property
+    def sure(self) -> bool:
+        """Whether the newest state was believed."""
+        return self._settled and self._suspect is None
+
+    @property
+    def hidden(self) -> Array | None:
+        """(n,) velocities with those that frozen readings hide [rad/s | m/s]; None if no readings are frozen."""
+        return self._still.hidden.copy() if self._stuck else None
 
     def doubt(
         self,
@@ -54,6 +117,8 @@ class StateBelief:
         caused: Callable[[ArmState], tuple[Array, Array]],
         *,
         idle: bool = False,
+        coasts: bool = False,
+        free: bool = False,
     ) -> str:
         """Return why a state is rejected; empty string if it is accepted.
 
@@ -62,91 +127,163 @@ class StateBelief:
             before: newest accepted state, None if there is none.
             dt: time between the two [s].
             caused: function of a state that returns the joint velocity (n,) and acceleration (n,) that the command in
-                force causes; called only if states do not change.
+                force causes; called only if readings do not change.
             idle: whether no command moves the arm.
+            coasts: whether joints move on by themselves between commands, as under efforts.
+            free: whether the arm may have been moved by anything since.
         """
-        code, joint, same = self._compare(state, before, dt)
-        if self._stuck and same:
-            rests = (np.abs(state.velocity) <= RESTING * self._table[VELOCITY]).all()
-            if not (idle and rests and dt >= AGAIN):
+        code, joint, same = self._compare(state, state if before is None else before, dt)
+        if code == NOWHERE:
+            self._suspect = self._chain = None
+            n = state.position.size
+            value = state.position[joint] if joint < n else state.deflection[joint - n]
+            return f"joint state is not believable: {self._names[joint]} at {value:.3g}"
+        if self._stuck and before is not None:
+            if self._is_stuck(state, dt, idle=idle):
                 return self._stuck  # even if many frozen states agree with each other
             self._stuck = ""
-            self._forget_still()
-        if code == NOWHERE:
-            self._suspect = None
-            return f"joint state is not believable: {self._names[joint]} at {state.position[joint]:.3g}"
-        if code != PLAUSIBLE:
-            reason = self._suspected(state, code, joint, dt)
-            if reason and same:
-                self._stuck = reason  # with time an arm could have moved and returned, but not to the last bit
-            return reason
-        self._suspect, self._stuck = None, ""
-        return "" if before is None else self._frozen(state, dt, caused, same=same)
+            self._still.forget()
+            if same:
+                return ""
+        if before is None or dt > LONGEST:
+            self._settled = False
+        agrees = self._agrees(state, free=free)
+        if self._settled and code == PLAUSIBLE and before is not None and not agrees:
+            joint = self._reversed(state, before, dt)
+            code = REVERSED if joint >= 0 else PLAUSIBLE
+        if self._settled and code == PLAUSIBLE and not agrees:  # with what was not believed a moment ago
+            assert before is not None
+            self._suspect, self.contradiction, self._earlier = None, "", before.velocity
+            if free:
+                self._still.learn(state, before)
+            joint = self._still.on_state(state, before, dt, caused, coasts=coasts)
+            return self._freeze(state, joint) if joint >= 0 else ""
+        return self._confirm(state, before, dt, code, joint, agrees=agrees, free=free)
 
-    def _compare(self, state: ArmState, before: ArmState | None, dt: float) -> tuple[int, int, bool]:
+    def _compare(self, state: ArmState, before: ArmState, dt: float) -> tuple[int, int, bool]:
         """Return what is implausible about a state, for which joint, and whether it is the same as the one before."""
-        last = state if before is None else before
         code, joint, same = _compare(
-            self._table, last.position, last.velocity, last.deflection, state.position, state.velocity,
-            state.deflection, dt,
+            self._table, self._base, before.position, before.velocity, before.deflection, before.deflection_rate,
+            state.position, state.velocity, state.deflection, state.deflection_rate, dt,
         )  # fmt: skip
-        return code, joint, same and before is not None
+        return code, joint, same and state is not before
 
-    def _suspected(self, state: ArmState, code: int, joint: int, dt: float) -> str:
+    def _reversed(self, state: ArmState, before: ArmState, dt: float) -> int:
+        """Return the first joint that seems to have reversed its velocity since the state before, or -1."""
+        if self._earlier is None:
+            return -1
+        return int(_mirrored(self._table, self._earlier, before.velocity, state.velocity, dt))
+
+    def _agrees(self, state: ArmState, *, free: bool) -> bool:
+        """Return whether a state can follow from the one before that was not believed; False if there is none."""
+        if self._suspect is None:
+            return False
+        apart = (state.stamp - self._suspect.stamp) * 1e-9
+        if not 0.0 < apart <= LONGEST:
+            return False
+        found, _, same = self._compare(state, self._suspect, apart)
+        if free:
+            self._still.learn(state, self._suspect)
+        rests = bool((np.abs(state.velocity) <= RESTING * self._table[VELOCITY]).all())
+        return found in (PLAUSIBLE, TOO_FAST) and (rests or not same)
+
+    def _confirm(
+        self,
+        state: ArmState,
+        before: ArmState | None,
+        dt: float,
+        code: int,
+        joint: int,
+        *,
+        agrees: bool,
+        free: bool,
+    ) -> str:
+        """Return why a state is rejected that is not believed alone; it is accepted if enough states agree."""
+        reason = self._say(state, code, joint, dt)
         suspect, self._suspect = self._suspect, state
-        agrees = False
-        if suspect is not None and suspect.stamp < state.stamp:
-            found, _, same = self._compare(state, suspect, (state.stamp - suspect.stamp) * 1e-9)
-            agrees = found in (PLAUSIBLE, TOO_FAST) and not same
-        self._agreeing = self._agreeing + 1 if agrees else 1
-        if self._agreeing >= CONFIRMED:
-            self._suspect, self._stuck, self._agreeing, self._identical = None, "", 0, 0
-            return ""
-        name, velocity = self._names[joint], state.velocity[joint]
+        if not agrees or self._chain is None:
+            self._chain, self._agreeing, self.contradiction = state, 0, ""
+        self._agreeing += 1
+        chain, lasts = self._chain, (state.stamp - self._chain.stamp) * 1e-9
+        if self._agreeing < (self._first if before is None and code == PLAUSIBLE else CONFIRMED):
+            broken = suspect is not None and not agrees
+            return reason if before is not None or broken else WAITS
+        if before is None and self._first > 1 and lasts < BLANK and not (state.position.any() or chain.position.any()):
+            return WAITS
+        if before is not None and not free:
+            since = dt - lasts
+            joint = _unreachable(
+                self._table, before.position, before.velocity, chain.position, chain.velocity, since
+            )  # fmt: skip
+            if joint >= 0:
+                jump = chain.position[joint] - before.position[joint]
+                reason = f"the position of {self._names[joint]} jumped by {jump:.3g} and stays there"
+            elif (joint := self._reversed(chain, before, since)) >= 0:
+                reason = f"the velocity of {self._names[joint]} reversed at once: its sensor counts backward"
+            if joint >= 0:
+                self.contradiction = reason if lasts >= CONTRADICTED else ""
+                return f"joint state is not believable: {reason}"
+        self._settled, self._suspect, self._chain, self.contradiction, self._earlier = True, None, None, "", None
+        self._still.forget()
+        return ""
+
+    def _say(self, state: ArmState, code: int, joint: int, dt: float) -> str:
+        """Return what is implausible about a state, in words."""
+        if code == PLAUSIBLE:
+            return WAITS
+        name = self._names[joint]
+        if code == BENT:
+            x = state.deflection[joint - self._table.shape[1]]
+            return f"joint state is not believable: the deflection of {name} jumped to {x:.3g}"
+        velocity = state.velocity[joint]
         if code == TOO_FAST:
             limit = self._table[VELOCITY, joint]
             return f"joint state is not believable: {name} at {velocity:.3g}, velocity limit {limit:.3g}"
-        if code == JUMPED:
+        if code in (JUMPED, REVERSED):
             return f"joint state is not believable: the velocity of {name} jumped to {velocity:.3g}"
         said = f"its velocity {velocity:.3g} says for the {dt:.3f} s between the stamps"
         return f"joint state is not believable: {name} moved otherwise than {said}"
 
-    def _frozen(
-        self, state: ArmState, dt: float, caused: Callable[[ArmState], tuple[Array, Array]], *, same: bool
-    ) -> str:
-        if not same:
-            if self._identical:
-                self._forget_still()
-            return ""
-        self._identical += 1
-        self._still_for += dt
-        if self._identical < STILL:
-            self._motion += state.velocity * dt
-            return ""
-        velocity, acceleration = caused(state)
-        self._change += acceleration * dt
-        self._motion += (velocity + self._change) * dt
-        hidden = np.abs(self._motion) > FROZEN_MOTION
-        hidden |= np.abs(self._change) > FROZEN_CHANGE * self._table[VELOCITY]
-        hidden |= np.abs(state.velocity) * self._still_for > RESOLUTION
-        if not hidden.any():
-            return ""
-        name = self._names[int(np.argmax(hidden))]
+    def _is_stuck(self, state: ArmState, dt: float, *, idle: bool) -> bool:
+        """Return whether the joint whose readings are frozen still reads the same."""
+        i, (position, velocity) = self._stuck_joint, self._stuck_at
+        if state.position[i] != position or state.velocity[i] != velocity:
+            return False
+        rests = (np.abs(state.velocity) <= RESTING * self._table[VELOCITY]).all()
+        return not (idle and rests and dt >= AGAIN)
+
+    def _freeze(self, state: ArmState, joint: int) -> str:
+        self._stuck_joint, self._stuck_at = joint, (state.position[joint], state.velocity[joint])
+        if self._still.partial:
+            name = self._names[joint]
+            self.contradiction = f"the readings of {name} are frozen, those of others are not"
         self._stuck = (
-            f"joint states do not change though the command moves {name}: frozen readings, brakes that are on, or"
-            " friction beyond max_friction"
+            f"joint states do not change though the command moves {self._names[joint]}: frozen readings, brakes that"
+            " are on, or friction beyond max_friction"
         )
         return self._stuck
 
-    def _forget_still(self) -> None:
-        self._identical, self._still_for = 0, 0.0
-        self._change[:], self._motion[:] = 0.0, 0.0
+
+def believe(model: ArmModel, limits: JointLimits, *, lockstep: bool) -> StateBelief:
+    """Return the belief in the states of an arm; a lockstep simulation waits for the answer to its first state."""
+    none, base = np.zeros(model.n), np.zeros(model.m)
+    blocks = model.blocks(ArmState(0, none, none, base, base))
+    with np.errstate(divide="ignore"):
+        friction = np.maximum(limits.friction, STICTION * limits.effort)
+        stiction = np.minimum(np.broadcast_to(friction / np.diag(blocks.H_m), (model.n,)), ANYTHING)
+    joints = [model.description.joints[name] for name in model.elastic_joint_names]
+    elastic = np.zeros(model.m + 1)
+    elastic[:-1] = [joint.upper - joint.lower for joint in joints]
+    if model.m:
+        elastic[-1] = float(np.abs(np.linalg.eigvals(np.linalg.solve(blocks.H_b, model.K_b))).max())
+    names = (*model.joint_names, *model.elastic_joint_names)
+    return StateBelief(limits, names, stiction=stiction, base=elastic, first=1 if lockstep else CONFIRMED)
 
 
 @kernel
 def _compare(
-    table: Array, position_before: Array, velocity_before: Array, deflection_before: Array, position: Array,
-    velocity: Array, deflection: Array, dt: float,
+    table: Array, base: Array, position_before: Array, velocity_before: Array, deflection_before: Array,
+    rate_before: Array, position: Array, velocity: Array, deflection: Array, rate: Array, dt: float,
 ) -> tuple[int, int, bool]:  # fmt: skip
     """Return what is implausible about a state given the previous one, for which joint, and whether both are equal."""
     same = True
@@ -154,7 +291,14 @@ def _compare(
         same = same and position[i] == position_before[i] and velocity[i] == velocity_before[i]
     for i in range(deflection.shape[0]):
         same = same and deflection[i] == deflection_before[i]
+    for i in range(deflection.shape[0]):
+        if not (abs(deflection[i]) <= min(2.0 * base[i], FARTHEST) and abs(rate[i]) <= FASTEST):
+            return NOWHERE, position.shape[0] + i, same
     code, joint = _implausible(table, position_before, velocity_before, position, velocity, dt)
+    if code in (PLAUSIBLE, TOO_FAST) and deflection.shape[0]:
+        bent = _bent(base, deflection_before, rate_before, deflection, rate, dt)
+        if bent >= 0:
+            return BENT, position.shape[0] + bent, same
     return code, joint, same
 
 
@@ -170,13 +314,62 @@ def _implausible(
             return NOWHERE, i
     for i in range(position.shape[0]):
         limit, change = table[VELOCITY, i], table[ACCELERATION, i] * dt
-        moved = position[i] - position_before[i]
         expected = 0.5 * (velocity_before[i] + velocity[i]) * dt
-        if not abs(moved - expected) <= RESOLUTION + 0.25 * limit * dt + 0.5 * change * dt:
+        apart = (position[i] - position_before[i]) - expected
+        if not abs(apart) <= RESOLUTION + 0.25 * limit * min(dt, SUDDEN) + 0.5 * change * dt:
             return NOT_THE_MOTION, i
-        if not abs(velocity[i] - velocity_before[i]) <= 0.5 * limit + 10.0 * change:
+        sudden = 10.0 * min(dt, SUDDEN) + 1.5 * max(dt - SUDDEN, 0.0)
+        if not abs(velocity[i] - velocity_before[i]) <= 0.5 * limit + sudden * table[ACCELERATION, i]:
             return JUMPED, i
     for i in range(position.shape[0]):
         if not abs(velocity[i]) <= FAST * table[VELOCITY, i]:
             return TOO_FAST, i
     return PLAUSIBLE, 0
+
+
+@kernel
+def _bent(base: Array, deflection_before: Array, rate_before: Array, deflection: Array, rate: Array, dt: float) -> int:
+    """Return the first elastic joint whose deflection or rate cannot follow from those before, or -1.
+
+    Springs may be fast beside the sampling period, so a rate may reverse; but it can only grow by as much as the
+    springs, as they were deflected, and the reactions of the arm accelerate the base.
+    """
+    m, most, fast = deflection.shape[0], 0.0, 0.0
+    for i in range(m):
+        most, fast = max(most, abs(deflection_before[i])), max(fast, abs(rate_before[i]))
+    faster = ROUGH + 2.0 * fast + (base[m] * (most + fast * dt) + PUSH) * dt
+    for i in range(m):
+        jump = SAG * base[i] + 2.0 * most + (fast + faster) * dt
+        if not abs(deflection[i] - deflection_before[i]) <= jump:
+            return i
+        if not abs(rate[i] - rate_before[i]) <= faster:
+            return i
+    return -1
+
+
+@kernel
+def _mirrored(table: Array, earlier: Array, before: Array, velocity: Array, dt: float) -> int:
+    """Return the first joint whose velocity reversed at once, or -1: not even an impact returns a joint as fast.
+
+    It changes by more than BESIDE times its limit and EVENT times the acceleration limit, its size stays the same but
+    for MIRRORED of it, and it hardly changed in the sample before.
+    """
+    for i in range(velocity.shape[0]):
+        jump = abs(velocity[i] - before[i])
+        at_once = jump > BESIDE * table[VELOCITY, i] + EVENT * table[ACCELERATION, i] * dt
+        same = abs(velocity[i] + before[i]) <= MIRRORED * abs(before[i])
+        if at_once and same and abs(before[i] - earlier[i]) <= 0.25 * jump:
+            return i
+    return -1
+
+
+@kernel
+def _unreachable(
+    table: Array, position_before: Array, velocity_before: Array, position: Array, velocity: Array, dt: float
+) -> int:
+    """Return the first joint that cannot have moved so far in this time [s], or -1."""
+    for i in range(position.shape[0]):
+        fast = max(max(abs(velocity_before[i]), abs(velocity[i])), REACH * table[VELOCITY, i])
+        if not abs(position[i] - position_before[i]) <= 2.0 * RESOLUTION + fast * dt:
+            return i
+    return -1

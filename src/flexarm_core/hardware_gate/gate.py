@@ -42,16 +42,18 @@ import numpy as np
 
 from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.arrivals import Arrivals
-from flexarm_core.hardware_gate.belief import StateBelief
+from flexarm_core.hardware_gate.belief import WAITS, believe
 from flexarm_core.hardware_gate.command_law import CommandLaw
 from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.lateness import AT_REST, RECENT, Lateness
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.prediction import Prediction
+from flexarm_core.hardware_gate.probation import Probation
 from flexarm_core.hardware_gate.response import Response
 from flexarm_core.hardware_gate.speed_watch import CREEPING, SpeedWatch
 from flexarm_core.hardware_gate.status import NOT_LED, STOPPED, GateState, GateStatus
 from flexarm_core.hardware_gate.supervisor import Supervisor
+from flexarm_core.hardware_gate.velocity_check import VelocityCheck
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.turns import TurnCount
 from flexarm_core.types import ArmState, Array, JointReference, all_finite
@@ -83,7 +85,10 @@ class HardwareGate:
         self.model, self.limits, self.config, self._clock = model, limits, config, clock
         self._patience = config.patience(limits)
         own = np.where(np.isfinite(model.velocity_limit), model.velocity_limit, limits.velocity)
-        self._belief = StateBelief(replace(limits, velocity=np.maximum(limits.velocity, own)), model.joint_names)
+        believed = replace(limits, velocity=np.maximum(limits.velocity, own))
+        self._belief = believe(model, believed, lockstep=config.lockstep)
+        self._velocity = VelocityCheck(believed)
+        self._probation = Probation(limits.velocity)
         self._supervisor = Supervisor(model, limits, config.supervisor)
         self._bearable = config.bearable_age(elastic_base=model.m > 0)
         self._arrivals = Arrivals(self._patience, config.period)
@@ -118,6 +123,9 @@ class HardwareGate:
         self._stops = self._trips = 0
         self._good = 0
         self._fallback = False
+        self._belief.reset()
+        self._probation.end()
+        self._distrusted = ""  # why a sensor is not trusted any more
         self._forget_time()
         self._commanded_at = self._led_at = self._now()
         self._count.reset()
@@ -128,10 +136,32 @@ class HardwareGate:
         self._begin_braking()
 
     def _forget_time(self) -> None:
-        """Start a new time base."""
+        """Start a new time base, without a measurement."""
         self._measured = None
         self._arrived_at = self._now()  # arrival time of the newest believed state
-        self._blind = self._rebase = False
+        self._blind = False
+        self._offered: ArmState | None = None  # newest state since a sensor is distrusted, if it agrees with the others
+        self._offered_at = 0.0
+        self._prediction.reset()
+        self._begin_time()
+
+    def _restart_time(self, stamp: int) -> ArmState | None:
+        """Start a new time base at a stamp [ns]; return the newest measurement with its stamp in this time base.
+
+        The arm does not jump with the clock: it is braked from what was measured until new states are confirmed.
+        """
+        before = self._measured
+        self._belief.unsettle()
+        if before is None or self.config.lockstep:
+            self._forget_time()
+            return None
+        since = max(round((self._now() - self._arrived_at) * 1e9), 1)
+        self._begin_time()
+        self._measured = replace(before, stamp=stamp - since)
+        return self._measured
+
+    def _begin_time(self) -> None:
+        self._rebase = False
         self._looked_ahead = False  # whether it was checked that the motion can be predicted while states are missing
         self._stale = False  # the newest state was too old on arrival
         self._late_for = 0.0  # [s] for which states or commands have been too late
@@ -142,9 +172,8 @@ class HardwareGate:
         self._early: JointReference | None = None
         self._early_at = 0.0  # arrival time of _early
         self._sound: JointReference | None = None  # newest reference that was found usable
-        self._belief.reset()
+        self._velocity.reset()
         self._arrivals.reset()
-        self._prediction.reset()
         self._response.reset()
         self._speed.reset()
 
@@ -214,16 +243,14 @@ class HardwareGate:
                 back = (before.stamp - state.stamp) * 1e-9
                 late = "" if back > self.config.reference_timeout else ", or joint states are late and out of order"
                 self._stop(f"time went back by {back:.3f} s{late}")
-            self._forget_time()
-            before = None
+            before = self._restart_time(state.stamp)
         gap = 0.0 if before is None else (state.stamp - before.stamp) * 1e-9
-        if self._silent:
-            self._belief.reset()  # nothing is commanded: the arm may be moved by other means in any way
-        elif doubt := self._belief.doubt(state, before, gap, self._law.caused, idle=self._idle):
-            raise InputError(doubt)
+        if not self._interrupted:
+            self._look_for_gap(gap)
+        if not self._believes(state, before, gap):
+            return None
         self._arrivals.came(age)
         self._stale = self._law.mode == "effort" and (age or 0.0) >= self._bearable
-        elapsed = self._now() - self._arrived_at
         self._see(state)
         self._law.observe(state, applied=not self._silent)
         if self._lateness.suspended:
@@ -236,11 +263,11 @@ class HardwareGate:
         if self._interrupted:
             brakes = self._state in STOPPED and not self._silent
             return self._answer(state.stamp, self._brake(state)) if brakes else None
-        self._look(state, gap, elapsed, unborne)
+        self._look(state, gap, unborne)
         command = None if self._fallback else self._law.command  # in fallback another controller has the drives
         if self._law.mode == "effort" and command is not None and not self.config.lockstep:
             self._response.on_state(state, command - self._law.friction)
-            self._law.cautious = self._response.suspected > 0.0
+            self._law.cautious = self._response.suspected > 0.0 or self._probation.active
         early, self._early = self._early, None
         if early is not None and early.stamp > state.stamp:
             self._early = early
@@ -256,7 +283,7 @@ class HardwareGate:
     def on_unusable_state(self, stamp: int, reason: str) -> Array | None:
         """Process an unusable state: stop without measurements, and return the command that answers it."""
         self._stop(reason)
-        if self._measured is None:
+        if self._measured is None or self._silent:
             return None  # nothing has been commanded and no state is known: the drives keep their last input
         self._blind = True
         if self.config.lockstep and stamp == self._answered:
@@ -358,10 +385,10 @@ class HardwareGate:
         self._early = self._sound = self._answered = self._first_stamp = None
         self._good = 0
         self._led_at = self._now()
-        if self._now() - self._arrived_at > self.config.state_timeout:
+        if self._now() - self._arrived_at > self.config.state_timeout or not self._belief.sure:
             self._forget_time()  # the arm may have been moved since
         if self._measured is None:
-            return None  # the next state will be answered
+            return None  # states will be answered once they agree with each other
         self._law.restart(self._measured)
         return self._remember(self._brake(self._measured), self.config.period)
 
@@ -389,7 +416,9 @@ class HardwareGate:
             InputError: the fallback has the drives, and no usable state is known from which control could continue.
         """
         silence = self._now() - self._arrived_at
-        if self._fallback and silence > self.config.state_timeout:
+        if self._distrusted:
+            self._trust_again()
+        elif self._fallback and silence > self.config.state_timeout:
             raise InputError(f"no usable joint state for {silence:.3f} s: the drives cannot be taken over")
         self._supervisor.reset()
         self._response.acknowledge()
@@ -419,12 +448,98 @@ class HardwareGate:
         self._prediction.reset()
         self._looked_ahead = False
 
-    def _look(self, state: ArmState, gap: float, elapsed: float, unborne: str) -> None:
-        """Stop or trip if a state gives a reason to."""
+    def _believes(self, state: ArmState, before: ArmState | None, gap: float) -> bool:
+        """Return whether a state is believed; False: it is not, or not yet, while nothing is commanded.
+
+        States that contradict what was believed, or themselves, trip the gate: somebody must look at a sensor. Set
+        points then begin anew where the joints say that they are, as the drives use the same sensors.
+
+        Raises:
+            InputError: the state is not believable.
+        """
+        if self._distrusted:
+            self._consider(state)
+            raise InputError(self._distrusted)
+        effort, uncommanded = self._law.mode == "effort", self._law.command is None
+        known, free = self._belief.sure, self._silent or uncommanded
+        doubt = self._belief.doubt(
+            state, before, gap, self._law.caused, idle=self._idle, coasts=effort, free=free
+        )  # fmt: skip
+        if not doubt and known and before is not None:
+            lies = self._lies(before, state, gap)
+            if lies and not self._silent:
+                self._measured = replace(before, velocity=self._velocity.velocity(state))  # the motion to brake
+                self._distrust(lies)
+                raise InputError(lies)
+            return True
+        self._velocity.reset()
+        if effort and known and before is not None and (hidden := self._belief.hidden) is not None:
+            self._measured = replace(before, velocity=hidden)
+        if self._belief.contradiction and not free:
+            self._distrust(self._belief.contradiction)
+        if doubt and not (self._silent or (doubt is WAITS and uncommanded)):
+            raise InputError(doubt)
+        return not doubt
+
+    def _distrust(self, reason: str) -> None:
+        """Trip because of a sensor, and believe no state until :meth:`acknowledge`; the fallback gets the efforts."""
+        self._distrusted, self._offered = reason, None
+        self._belief.unsettle()
+        self._velocity.reset()
+        self._trip(reason)
+        self._fallback = self._fallback or self._law.mode == "effort"
+
+    def _consider(self, state: ArmState) -> None:
+        """Look whether states agree with each other again, so that somebody may acknowledge them."""
+        before = self._offered
+        gap = 0.0 if before is None else (state.stamp - before.stamp) * 1e-9
+        doubt = self._belief.doubt(state, before, gap, self._law.caused, idle=True, free=True)
+        if doubt or (before is not None and self._velocity.on_state(before, state, gap) >= 0):
+            self._offered = None
+            self._velocity.reset()
+        else:
+            self._offered, self._offered_at = state, self._now()
+
+    def _trust_again(self) -> None:
+        """Believe the newest states again, as somebody has looked at the sensor.
+
+        Raises:
+            InputError: they do not agree with each other, or with the position that is commanded.
+        """
+        law, state = self._law, self._offered
+        if state is None or self._now() - self._offered_at > self.config.state_timeout:
+            raise InputError(f"joint states do not agree with each other: {self._distrusted}")
+        if law.mode == "position" and law.command is not None:
+            off = np.abs(law.command - state.position) > self.limits.following_error
+            if off.any():
+                name = self.model.joint_names[int(np.argmax(off))]
+                raise InputError(f"{name} is not where it is commanded to be; activate the gate again to begin there")
+        self._see(state)
+        self._distrusted, self._offered = "", None
+        law.restart(state)
+        self._probation.begin()
+
+    def _lies(self, before: ArmState, state: ArmState, dt: float) -> str:
+        """Return how a joint contradicts itself or its command over many states, empty if none does."""
+        names = self.model.joint_names
+        joint = self._velocity.on_state(before, state, dt)
+        if joint >= 0:
+            return f"position and velocity of {names[joint]} contradict each other"
+        if self._probation.active and self._law.mode == "effort" and self._law.command is not None:
+            joint = self._probation.on_motion(self._law.caused(state)[1], state.velocity - before.velocity, dt)
+            if joint >= 0:
+                return f"{names[joint]} does not move as commanded since the last reset"
+        return ""
+
+    def _look_for_gap(self, gap: float) -> None:
+        """Stop if no state came for too long, or the stamps jumped ahead."""
         if gap > self.config.state_timeout:
-            jumped = not self.config.lockstep and elapsed < 0.5 * gap
+            jumped = not self.config.lockstep and self._now() - self._arrived_at < 0.5 * gap
             lost = f"time jumped ahead by {gap:.3f} s" if jumped else f"no joint state for {gap:.3f} s"
             self._stop(lost, timing=not jumped)
+
+    def _look(self, state: ArmState, gap: float, unborne: str) -> None:
+        """Stop or trip if a state gives a reason to."""
         led = self._reference_stamp is not None
         newest = self._reference_stamp if led else self._first_stamp
         assert newest is not None
@@ -439,8 +554,8 @@ class HardwareGate:
         else:
             self._late_for = 0.0
             self._late = self._late and self._age > RELIEVED * self._bearable
-        late = self._law.following_error(state, gap) if self._state is GateState.RUNNING else ""
-        if late:
+        late = self._law.following_error(state, gap)
+        if late and self._state is not GateState.WAITING:
             self._stop(f"{late} does not follow its commands")
             self._rebase = True
         beyond = self._supervisor.on_state(state) if self._state is not GateState.WAITING else ""
@@ -661,7 +776,7 @@ class HardwareGate:
             excused = not self._fallback or (missed < RECENT and self._lateness.is_busy(now))
             self._give_up(f"no usable joint state for {silence:.3f} s: {why}", latched=not excused)
             brakes = True
-        if blind:
+        if blind or (self._distrusted and self._probation.active):
             return self._remember(law.bear(self._prediction.rest() or self._measured, dt), dt)
         effort = law.command if law.command is not None else self.model.gravity_effort(self._measured)
         predicted = self._prediction.advance(self._measured, effort - law.friction - load, dt)

@@ -15,10 +15,11 @@ from flexarm_tools.faults.core_case import Setting
 from flexarm_tools.faults.data_faults import DATA_FAULTS
 from flexarm_tools.faults.fault import LAYOUTS, MODES, NODE, Fault
 from flexarm_tools.faults.plant_faults import PLANT_FAULTS
+from flexarm_tools.faults.sensor_faults import SENSOR_FAULTS
 from flexarm_tools.faults.source import MOVES
 from flexarm_tools.faults.time_faults import TIME_FAULTS
 
-EVERY: tuple[type[Fault], ...] = (*ARM_FAULTS, *PLANT_FAULTS, *TIME_FAULTS, *DATA_FAULTS)
+EVERY: tuple[type[Fault], ...] = (*ARM_FAULTS, *PLANT_FAULTS, *TIME_FAULTS, *DATA_FAULTS, *SENSOR_FAULTS)
 KINDS = {kind.name: kind for kind in EVERY}
 PAIR = "pair"  # two faults of random kinds
 WHAT = {kind.name: kind.what for kind in KINDS.values()} | {BAD_LIMITS: BAD_LIMITS_WHAT, PAIR: "two of these at once"}

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+from confirmed import meet
 from gated_arm import ACCELERATION, PERIOD, VELOCITY, Arm, effort_for, make_gate
 
 from flexarm_core.errors import ConfigError, InputError
@@ -159,7 +162,7 @@ def test_joints_that_a_stop_on_late_states_makes_faster_ask_for_the_fallback(pla
 def test_who_commands_late_is_still_suspected_after_the_drives_had_another_controller(planar_3r):
     """While the fallback has the drives, commands of the gate move nothing and say nothing about their delay."""
     gate, arm = make_gate(planar_3r, lockstep=False), Arm(planar_3r)
-    gate.on_state(arm.state)
+    meet(gate, arm.state)
     arm.step(gate.on_reference(effort_for(planar_3r, arm.state, np.zeros(3))))
     gate._response.age = 0.065
     gate.on_state(arm.state)
@@ -176,7 +179,7 @@ def test_one_state_that_is_too_old_is_not_followed(planar_3r):
     gate, arm = make_gate(planar_3r, lockstep=False, clock=lambda: now), Arm(planar_3r)
     for tick, age in enumerate((0.0, 0.0, 0.05, 0.0)):
         now = tick * PERIOD
-        gate.on_state(arm.state, age)
+        (gate.on_state if tick else partial(meet, gate))(arm.state, age)
         command = gate.on_reference(effort_for(planar_3r, arm.state, np.zeros(3)))
         assert (command is None) == (age > 0.0) and gate.status.state is GateState.RUNNING
         arm.step(np.zeros(3))
@@ -201,7 +204,7 @@ def test_without_measurements_the_arm_brakes_along_its_model_and_is_then_borne(p
     model = ArmModel(planar_3r_text, gravity=(0.0, -1.0, 0.0))
     now = 0.0
     gate, arm = make_gate(model, lockstep=False, clock=lambda: now), Arm(model, velocity=(0.5, -0.3, 0.2))
-    gate.on_state(arm.state)
+    meet(gate, arm.state)
     command = gate.on_reference(effort_for(model, arm.state, np.zeros(3)))
     fastest = 0.0
     for tick in range(1, 600):
@@ -225,7 +228,9 @@ def test_without_measurements_the_arm_brakes_along_its_model_and_is_then_borne(p
     with pytest.raises(InputError, match=r"no usable joint state for 0\.330 s: the drives cannot be taken over"):
         gate.acknowledge()
     assert gate.status.fallback and gate.status.state is GateState.TRIPPED
-    gate.on_state(arm.state)
+    for tick in range(3):
+        with nullcontext() if tick == 2 else pytest.raises(InputError, match="yet to agree"):
+            gate.on_state(replace(arm.state, stamp=arm.state.stamp + tick, velocity=np.zeros(3)))
     gate.acknowledge()
     assert not gate.status.fallback and gate.status.state is GateState.STOPPING
 
@@ -233,7 +238,7 @@ def test_without_measurements_the_arm_brakes_along_its_model_and_is_then_borne(p
 def test_the_stop_for_lost_references_answers_the_newest_state_at_once(planar_3r):
     now = 0.0
     gate, arm = make_gate(planar_3r, lockstep=False, clock=lambda: now), Arm(planar_3r, velocity=(0.5, 0.0, 0.0))
-    gate.on_state(arm.state)
+    meet(gate, arm.state)
     command = gate.on_reference(effort_for(planar_3r, arm.state, np.zeros(3)))
     for tick in range(1, 80):
         now = tick * PERIOD
@@ -249,7 +254,7 @@ def test_where_a_prediction_is_worth_little_the_fallback_is_asked_for_and_the_ar
     model = ArmModel(planar_3r_text, gravity=(0.0, -3.0, 0.0))
     now = 0.0
     gate, arm = make_gate(model, lockstep=False, clock=lambda: now), Arm(model, velocity=(0.5, -0.4, 0.3))
-    gate.on_state(arm.state)
+    meet(gate, arm.state)
     command, speeds, asked = gate.on_reference(effort_for(model, arm.state, np.zeros(3))), [], None
     for tick in range(1, 290):
         now = tick * PERIOD
@@ -446,7 +451,7 @@ def test_friction_means_nothing_to_velocities_and_positions(planar_3r, mode):
 
 def test_a_stale_reference_is_refused(planar_3r):
     gate, arm = make_gate(planar_3r, lockstep=False), Arm(planar_3r)
-    gate.on_state(arm.state)
+    meet(gate, arm.state)
     gate.on_state(replace(arm.state, stamp=70_000_000))
     assert gate.on_reference(JointReference(stamp=0, effort=np.zeros(3))) is not None
     gate.on_state(replace(arm.state, stamp=90_000_000))

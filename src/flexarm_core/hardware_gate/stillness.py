@@ -1,0 +1,183 @@
+"""Stillness: finds joints whose readings stand still, to the last bit, though they should move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from flexarm_core.compiled import allocate, kernel, view
+from flexarm_core.entrance import finite
+from flexarm_core.hardware_gate.limits import ACCELERATION, VELOCITY, JointLimits
+from flexarm_core.types import ArmState, Array
+
+STILL = 3  # identical consecutive readings after which to check whether the joint should have moved
+EVERY = 0.004  # [s] shortest time between two such checks
+MOTION, CHANGE = 0.02, 0.1  # [rad | m] and fraction of the velocity limit: largest hidden motion
+CLAIMED = 0.005  # [rad | m] motion that the readings claim themselves
+SUDDEN, SLOW = 5.0, 0.02  # multiple of the acceleration limit, and fraction of the velocity limit: a stop may be sudden
+
+
+class Stillness:
+    """Integrate, for each joint, the motion that identical readings would hide.
+
+    Readings that have noise do not repeat by themselves. Where they do, a joint is taken to move on as before, and as
+    the command asks. A joint whose readings were seen to repeat while nothing was commanded, or to repeat and go on, is
+    *quiet*: it may well be at rest, where payload, friction and model errors balance the command. Then only what the
+    command asks for beyond that at its first identical reading counts, by more than ``stiction``; and it may have come
+    to rest within a sample, by that friction and SUDDEN times its acceleration limit.
+    """
+
+    def __init__(self, limits: JointLimits, stiction: Array) -> None:
+        """Check joints.
+
+        Args:
+            limits: joint limits.
+            stiction: (n,) accelerations that friction may balance although nobody mentioned it [rad/s^2 | m/s^2].
+        """
+        n = limits.table.shape[1]
+        self._table, self._stiction = limits.table, finite("stiction", stiction, n)
+        self._memory, self._rows = allocate(_view, n)
+        self._none, self._hidden = np.zeros(n), np.zeros(n)
+        self._load()
+        self.reset()
+
+    def _load(self) -> None:
+        _note(self._none, self._none, self._none, self._none, 0.0, self._memory)
+        _judge(self._table, self._stiction, self._none, self._none, self._none, True, self._memory, self._hidden)
+
+    def reset(self) -> None:
+        """Forget all readings and what is known of the joints."""
+        self._rows.quiet[:] = 0.0
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all readings."""
+        quiet = self._rows.quiet.copy()
+        self._memory[:] = 0.0
+        self._rows.quiet[:] = quiet
+        self._waited = 0.0
+
+    def learn(self, state: ArmState, before: ArmState) -> None:
+        """Learn from two states which joints are quiet, while nothing is commanded."""
+        same = (state.position == before.position) & (state.velocity == before.velocity)
+        self._rows.quiet[same] = 1.0
+
+    def on_state(
+        self,
+        state: ArmState,
+        before: ArmState,
+        dt: float,
+        caused: Callable[[ArmState], tuple[Array, Array]],
+        *,
+        coasts: bool,
+    ) -> int:
+        """Return the first joint that should have moved, -1 if there is none.
+
+        Args:
+            state: received state.
+            before: state before it.
+            dt: time between the two [s].
+            caused: function of a state that returns the joint velocity (n,) and acceleration (n,) that the command in
+                force causes; called only if readings do not change.
+            coasts: whether a joint moves on by itself, as under efforts.
+        """
+        most = _note(before.position, before.velocity, state.position, state.velocity, dt, self._memory)
+        if most < STILL:
+            self._waited = 0.0
+            return -1
+        self._waited += dt
+        if self._waited < EVERY:
+            return -1
+        velocity, acceleration = caused(state)
+        self._waited = 0.0
+        return int(
+            _judge(
+                self._table, self._stiction, state.velocity, velocity, acceleration, coasts, self._memory, self._hidden
+            )
+        )
+
+    @property
+    def partial(self) -> bool:
+        """Whether the readings of some joints go on."""
+        return bool(self._rows.count.min() < STILL)
+
+    @property
+    def hidden(self) -> Array:
+        """(n,) velocities that the identical readings hide [rad/s | m/s]."""
+        return self._hidden
+
+
+class _Rows(NamedTuple):
+    """What is known of each joint."""
+
+    count: Array  # (n,) identical readings after the first one
+    time: Array  # (n,) since then [s]
+    judged: Array  # (n,) part of this time that was judged [s]
+    before: Array  # (n,) velocity before these readings
+    first: Array  # (n,) time between that velocity and the first of these readings [s]
+    asked: Array  # (n,) acceleration that the command asked for when the judging began
+    change: Array  # (n,) hidden change of the velocity
+    motion: Array  # (n,) hidden motion
+    quiet: Array  # (n,) 1: readings of the joint have stood still before and gone on
+
+
+@kernel
+def _view(memory: Array, n: int) -> _Rows:
+    return _Rows(
+        view(memory, 0, (n,)), view(memory, n, (n,)), view(memory, 2 * n, (n,)), view(memory, 3 * n, (n,)),
+        view(memory, 4 * n, (n,)), view(memory, 5 * n, (n,)), view(memory, 6 * n, (n,)), view(memory, 7 * n, (n,)),
+        view(memory, 8 * n, (n,)),
+    )  # fmt: skip
+
+
+@kernel
+def _note(
+    position_before: Array, velocity_before: Array, position: Array, velocity: Array, dt: float, memory: Array
+) -> int:
+    """Count the identical readings of each joint; return the largest count."""
+    most, r = 0.0, _view(memory, position.shape[0])
+    for i in range(position.shape[0]):
+        if position[i] == position_before[i] and velocity[i] == velocity_before[i]:
+            r.count[i] += 1.0
+            r.time[i] += dt
+            most = max(most, r.count[i])
+            continue
+        if r.count[i] >= STILL:
+            r.quiet[i] = 1.0
+        r.count[i] = r.time[i] = r.judged[i] = r.asked[i] = r.change[i] = r.motion[i] = 0.0
+        r.before[i], r.first[i] = velocity_before[i], dt
+    return int(most)
+
+
+@kernel
+def _judge(
+    table: Array, stiction: Array, claimed: Array, velocity: Array, acceleration: Array, coasts: bool, memory: Array,
+    hidden: Array,
+) -> int:  # fmt: skip
+    """Add the motion hidden since the last judgment; return the first joint that hides too much, or -1."""
+    found, r = -1, _view(memory, claimed.shape[0])
+    for i in range(claimed.shape[0]):
+        hidden[i] = claimed[i]
+        if r.count[i] < STILL:
+            continue
+        quiet = r.quiet[i] > 0.0
+        if quiet and r.judged[i] == 0.0:
+            r.asked[i] = acceleration[i]
+        dt = r.time[i] - r.judged[i]
+        r.judged[i] = r.time[i]
+        more = acceleration[i] - r.asked[i]
+        r.change[i] += np.copysign(max(abs(more) - (stiction[i] if quiet else 0.0), 0.0), more) * dt
+        hidden[i] = velocity[i]
+        if coasts:
+            sudden = (SUDDEN * table[ACCELERATION, i] + stiction[i]) * r.first[i] + SLOW * table[VELOCITY, i]
+            before = np.copysign(max(abs(r.before[i]) - (sudden if quiet else 0.0), 0.0), r.before[i])
+            if abs(before) > abs(hidden[i]):
+                hidden[i] = before
+        hidden[i] += r.change[i]
+        r.motion[i] += hidden[i] * dt
+        hides = abs(r.motion[i]) > MOTION or abs(r.change[i]) > CHANGE * table[VELOCITY, i]
+        if found < 0 and (hides or abs(claimed[i]) * r.time[i] > CLAIMED):
+            found = i
+    return found

@@ -1,0 +1,87 @@
+"""VelocityCheck: finds joints whose measured velocity is not the rate of their measured position."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flexarm_core.compiled import allocate, kernel, view
+from flexarm_core.entrance import number
+from flexarm_core.hardware_gate.limits import ACCELERATION, VELOCITY, JointLimits
+from flexarm_core.types import ArmState, Array
+
+WINDOW = 0.2  # [s] time constant with which motion is forgotten
+SHARE = 0.3  # fraction of the motion by which position and velocity may differ: scale and delay of the velocity
+RESOLUTION = 0.004  # [rad | m] difference that is always allowed
+DELAY = 0.0015  # [s] at the velocity limit: the same for fast joints
+SMOOTH = 0.25  # multiple of A dt^2 by which the trapezoidal rule may err between two samples
+
+
+class VelocityCheck:
+    """Compare the motion ``dq`` with the integral of the velocity over a window, joint by joint.
+
+    With weights that fade over WINDOW, ``|sum (dq - v dt)|`` may be SHARE of ``sum max(|dq|, |v dt|)``, and a rest for
+    noise and sampling. A velocity that reads 0, half, or stands still shows within a few hundredths of a radian.
+    """
+
+    def __init__(self, limits: JointLimits) -> None:
+        """Check joints with these limits."""
+        self._table = limits.table
+        n = self._table.shape[1]
+        self._memory, self._rows = allocate(_view, n)
+        none = np.zeros(n)
+        _add(self._table, none, none, none, none, 1.0, self._memory)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all motion."""
+        self._memory[:] = 0.0
+
+    def on_state(self, before: ArmState, state: ArmState, dt: float) -> int:
+        """Return the first joint whose position and velocity contradict each other ``dt`` [s] after a state, or -1."""
+        parts = before.position, before.velocity, state.position, state.velocity
+        return int(_add(self._table, *parts, number("dt", dt), self._memory))
+
+    def velocity(self, state: ArmState) -> Array:
+        """Return the velocities (n,) to brake from: measured ones, or the rate of the position where that is larger."""
+        rows = self._rows
+        rate = rows.moved / np.maximum(rows.time, 1e-9)
+        doubted = np.abs(rows.difference) > SHARE * rows.travel
+        return np.where(doubted & (np.abs(rate) > np.abs(state.velocity)), rate, state.velocity)
+
+
+class _Rows(NamedTuple):
+    """Fading sums over the motion of each joint."""
+
+    difference: Array  # (n,) motion of the position minus integral of the velocity
+    travel: Array  # (n,) larger of the two, regardless of signs
+    moved: Array  # (n,) motion of the position
+    time: Array  # (n,) time [s]
+
+
+@kernel
+def _view(memory: Array, n: int) -> _Rows:
+    return _Rows(
+        view(memory, 0, (n,)), view(memory, n, (n,)), view(memory, 2 * n, (n,)), view(memory, 3 * n, (n,))
+    )  # fmt: skip
+
+
+@kernel
+def _add(
+    table: Array, position_before: Array, velocity_before: Array, position: Array, velocity: Array, dt: float,
+    memory: Array,
+) -> int:  # fmt: skip
+    """Add the motion between two states; return the first joint that contradicts itself, or -1."""
+    found, r = -1, _view(memory, position.shape[0])
+    kept, soon = np.exp(-dt / WINDOW), np.exp(-dt / (0.1 * WINDOW))
+    for i in range(position.shape[0]):
+        change = position[i] - position_before[i]
+        expected = 0.5 * (velocity_before[i] + velocity[i]) * dt
+        r.difference[i] = kept * r.difference[i] + change - expected
+        r.travel[i] = kept * r.travel[i] + max(abs(change), abs(expected))
+        r.moved[i], r.time[i] = soon * r.moved[i] + change, soon * r.time[i] + dt
+        allowed = RESOLUTION + DELAY * table[VELOCITY, i] + SMOOTH * table[ACCELERATION, i] * dt**2
+        if found < 0 and abs(r.difference[i]) > allowed + SHARE * r.travel[i]:
+            found = i
+    return found
