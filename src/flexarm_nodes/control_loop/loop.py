@@ -29,7 +29,7 @@ from flexarm_nodes.messages.cdr import stamp_of
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
 from flexarm_nodes.node.built_stage import BuiltStage
-from flexarm_nodes.node.diagnostics import ERROR, OK
+from flexarm_nodes.node.diagnostics import ERROR, OK, Diagnostics
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
 from flexarm_nodes.node.readings import FLEXIBLE, Readings
 from flexarm_nodes.node.stage_inputs import StageInputs
@@ -69,10 +69,11 @@ class ControlLoop(ArmNode):
         for name, rows in {**{name: one.parameters for name, one in builders().items()}, GATE: GATE_PARAMETERS}.items():
             self.table.declare([replace(row, name=f"{name}.{row.name}") for row in rows])
         self._states: Any = None  # the subscription
-        self._commands = GateOutput(self, lambda: self._report({}))
+        self._commands = GateOutput(self, lambda: self._report())
         self._inputs = StageInputs(self, self._update, self._refuse)
         self._outside = OutsideReferences(self, self._refuse, self._inputs.came, lambda: self._stamp)
         self._output: StageOutputs | None = None
+        self._said: dict[str, Diagnostics] = {}  # status of each stage
         self._times, self._times_shown = TickTimes(), {"ticks": "0"}
         watch, steady = self.guarded(self._on_tick), Clock(clock_type=ClockType.STEADY_TIME)
         self._watch = self.create_timer(WATCH_PERIOD, lambda: watch(None), clock=steady)
@@ -97,7 +98,10 @@ class ControlLoop(ArmNode):
         stages, gate_values = [built.stage for built in self._built.values()], _of(GATE, values)
         if self._output is not None:
             self._output.close()
-        self._output = StageOutputs(self, list(self._built.values()), self._refuse, self.try_again)
+        for told in self._said.values():
+            told.close()
+        self._said = {name: Diagnostics(self, name, self.diagnostics) for name in self._built}
+        self._output = StageOutputs(self, list(self._built.values()), self._refuse_of, self.try_again)
         self._pipeline = Pipeline(stages, build_gate(gate_values, model))
         self._model = model
         self._lockstep = gate_values["lockstep"]
@@ -162,6 +166,8 @@ class ControlLoop(ArmNode):
         self._inputs.drop()
         for built in self._built.values():
             built.setup.end()
+        for told in self._said.values():
+            told.announce(OK, "inactive")
         self._commands.stop()
         self.get_logger().info(self._times.summary())
 
@@ -211,7 +217,7 @@ class ControlLoop(ArmNode):
             self._pipeline.gate.gate.check_age(age)
         except InputError as error:
             self._send(self._pipeline.refuse(stamp, str(error)))
-            self._report({})
+            self._report()
             return
         if self._ending:
             self._send(self._pipeline.brake(sample, age))
@@ -238,7 +244,7 @@ class ControlLoop(ArmNode):
         self._output.publish(tick)
         self._tell(tick)
         for name, error in self._pipeline.after().items():
-            self._refuse(f"{name}: {error}")
+            self._refuse_of(name, error)
         self.tidiness.tidy()
 
     def _tell(self, tick: Tick) -> None:
@@ -247,8 +253,14 @@ class ControlLoop(ArmNode):
         if not self._lockstep and seen == self._seen and now - self._told < LOOK:
             return
         self._seen, self._told = seen, now
-        said = [(name, *built.judge(tick)) for name, built in self._built.items() if name not in tick.refused]
-        self._report(tick.refused, [f"{name}: {text}" for name, level, text, _ in said if level != OK])
+        remarks = []
+        for name, built in self._built.items():
+            refused = tick.refused.get(name, "")
+            level, text, values = (ERROR, refused, {}) if refused else built.judge(tick)
+            self._said[name].report(level, text, tick.stamp, values)
+            if level != OK:
+                remarks.append(f"{name}: {text}")
+        self._report(remarks)
 
     def _lacks(self, overdue: bool) -> bool:
         """Return whether the newest joint state has to wait for a reference, however long that takes."""
@@ -294,7 +306,7 @@ class ControlLoop(ArmNode):
         gate = self._pipeline.gate.gate
         self._send(gate.on_tick())
         if gate.status.state in STOPPED:  # no further state may arrive that would trigger this report
-            self._report({})
+            self._report()
 
     def _send(self, command: Array | None) -> None:
         self._commands.send(command, self._stamp)
@@ -303,11 +315,15 @@ class ControlLoop(ArmNode):
         """Report why a message was rejected."""
         self.diagnostics.report(ERROR, reason, self._stamp)
 
-    def _report(self, refused: dict[str, str], remarks: Sequence[str] = ()) -> None:
+    def _refuse_of(self, stage: str, reason: str) -> None:
+        """Report why a request to a stage was rejected, or what it failed in after a sample."""
+        self._said[stage].report(ERROR, reason, self._stamp)
+
+    def _report(self, remarks: Sequence[str] = ()) -> None:
+        """Report the status of the gate, and as a warning what the stages say in their own statuses."""
         if self._times.count >= self._shown_at:
             self._times_shown, self._shown_at = self._times.values(), self._times.count + SHOWN_AFTER
-        refusals = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
-        self._commands.report(self._stamp, refusals, "; ".join(remarks), self._times_shown)
+        self._commands.report(self._stamp, "", "; ".join(remarks), self._times_shown)
 
 
 def _of(stage: str, values: dict[str, Any]) -> dict[str, Any]:

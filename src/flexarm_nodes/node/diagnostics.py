@@ -1,4 +1,4 @@
-"""Publishes the status of a node on /diagnostics."""
+"""Publishes the status of a node, or of a stage in it, on /diagnostics."""
 
 from __future__ import annotations
 
@@ -31,11 +31,20 @@ class Diagnostics:
     controller that is activated a moment later, is nothing to be warned of.
     """
 
-    def __init__(self, node: Node) -> None:
-        """Create the publisher and the one-second timer."""
-        self._node = node
-        self._name = f"{node.get_namespace()}/{node.get_name()}".strip("/")  # all arms of a graph share the topic
-        self._publisher = node.create_publisher(DiagnosticArray, DIAGNOSTICS, CONTROL)
+    def __init__(self, node: Node, stage: str = "", beside: Diagnostics | None = None) -> None:
+        """Create the publisher and the one-second timer.
+
+        Args:
+            node: the node.
+            stage: stage in the node that the status is of, under the name that a node of its own would have; empty: the
+                status is that of the node.
+            beside: status that shares its publisher; None: create one.
+        """
+        self._node, self._logger = node, node.get_logger().get_child(stage) if stage else node.get_logger()
+        self._name = f"{node.get_namespace()}/{stage or node.get_name()}".strip("/")  # all arms share the topic
+        self._publisher = (
+            node.create_publisher(DiagnosticArray, DIAGNOSTICS, CONTROL) if beside is None else beside._publisher
+        )
         self._level, self._message, self._stamp = OK, "started", 0
         self._said = self._logged = OK, "started"
         self._values: dict[str, str] = {}
@@ -44,6 +53,10 @@ class Diagnostics:
         self._changed_at = self._uneasy_at = self._warned_at = -AGAIN  # level; warning that lasts; warning in the log
         self._changes = 0  # changes of the level since the last warning in the log
         self._timer = node.create_timer(1.0, self._say, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def close(self) -> None:
+        """End the repetition of the status."""
+        self._node.destroy_timer(self._timer)
 
     def report(
         self, level: bytes, message: str, stamp: int, values: dict[str, str] | None = None, *, at_once: bool = False
@@ -90,7 +103,7 @@ class Diagnostics:
         status, (before, _) = (self._level, self._message), self._logged
         if status == self._logged:
             return
-        log = self._node.get_logger()
+        log = self._logger
         if self._level == ERROR:
             changing = before == ERROR and now - self._error_times[-1] < REPEAT_AFTER
             if not at_once and (changing or now - self._error_times[0] < BURST_TIME):

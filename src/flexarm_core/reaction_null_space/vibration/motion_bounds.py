@@ -30,6 +30,8 @@ MARGIN = 0.97  # share of the velocity and effort limits that is used
 DISTANCE, SHARE = 0.02, 0.01  # margin to position limits: the smaller of [rad | m] and share of the range
 STOP_TIME = 0.4  # [s] time in which a joint at its velocity limit is to be stopped
 EFFORT_SHARE = 0.5  # share of the available effort that braking before a position limit may use
+NO_LIMIT = -1.0  # nothing holds a motion back
+KINDS = ("position", "velocity", "effort")  # limit i holds a motion back: joint i % n, kind i // n
 
 
 @kernel
@@ -93,6 +95,26 @@ def _rows(inertia: Array, a: Array) -> Array:
 
 
 @kernel
+def _holder(
+    inertia: Array, acceleration: Array, low: Array, high: Array, velocity: Array, limits: Array, lacking: Array,
+    time: float,
+) -> float:  # fmt: skip
+    """Return the limit that leaves least room beside an acceleration (n,), as in ``KINDS``."""
+    n, found, least = acceleration.shape[0], 0, np.inf
+    rows = _rows(inertia, acceleration)
+    for i in range(2 * n):
+        room = min(high[i] - rows[i], rows[i] - low[i]) / max(abs(rows[i]), 1.0)
+        if room < least:
+            found, least = i, room
+    if found >= n:
+        return float(n + found)
+    up = high[found] - rows[found] < rows[found] - low[found]
+    bound = (high[found] if up else -low[found]) + (-lacking[found] if up else lacking[found])
+    fastest = bound * time + (velocity[found] if up else -velocity[found])  # velocity that the bound leads to
+    return float(found if fastest < (1.0 - 1e-9) * MARGIN * limits[2, found] else n + found)
+
+
+@kernel
 def bound_motion(
     acceleration: Array,
     along: Array,
@@ -108,7 +130,7 @@ def bound_motion(
     wanted: float,
     least: float,
     most: float,
-) -> tuple[float, float, float]:
+) -> tuple[float, float, float, float]:
     """Bring an acceleration within the limits; see the module docstring.
 
     Args:
@@ -128,7 +150,7 @@ def bound_motion(
         most: largest r' [1/s].
 
     Returns:
-        r', g and s that were applied.
+        r', g and s that were applied, and the limit that held the motion back, as in ``KINDS``, or NO_LIMIT.
     """
     n = acceleration.shape[0]
     low, high = np.empty(2 * n), np.empty(2 * n)
@@ -141,14 +163,16 @@ def bound_motion(
     if first <= last:
         rate = min(max(wanted, first), last)
         acceleration += rate * along
-        return rate, share, mixed
+        if rate == wanted:
+            return rate, share, mixed, NO_LIMIT
+        return rate, share, mixed, _holder(inertia, acceleration, low, high, velocity, limits, lacking, time)
     rate = least
     quiet = acceleration + rate * along - feedback
     rows, way = _rows(inertia, quiet), _rows(inertia, feedback)
     first, last = _interval(rows, way, low, high, 0.0, 1.0)
     if first <= last:
         acceleration[:] = quiet + last * feedback
-        return rate, last, mixed
+        return rate, last, mixed, _holder(inertia, acceleration, low, high, velocity, limits, lacking, time)
     gain = 1.0 / time
     for i in range(n):
         if abs(velocity[i]) * gain > 2.0 * limits[2, i] / STOP_TIME:
@@ -158,6 +182,7 @@ def bound_motion(
     first, last = _interval(rows, way, low, high, 0.0, 1.0)
     mixed = last if first <= last else 0.0
     acceleration[:] = brake + mixed * (quiet - brake)
+    held = _holder(inertia, acceleration, low, high, velocity, limits, lacking, time)
     if first > last:  # braking alone exceeds the limits: limit each joint and each motor separately
         acceleration[:] = np.minimum(np.maximum(acceleration, low[:n]), high[:n])
         effort, cut = times(inertia, acceleration), False
@@ -167,4 +192,4 @@ def bound_motion(
             effort[i] = kept
         if cut:
             acceleration[:] = solve_definite(inertia, effort)
-    return rate, 0.0, mixed
+    return rate, 0.0, mixed, held
