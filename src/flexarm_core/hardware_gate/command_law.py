@@ -28,6 +28,7 @@ from flexarm_core.hardware_gate.limits import (
     hardest_braking,
     is_allowed,
 )
+from flexarm_core.hardware_gate.softness import Softness, needed_deceleration
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, all_finite
 
@@ -57,8 +58,9 @@ class CommandLaw:
     """
 
     def __init__(
-        self, model: ArmModel, limits: JointLimits, mode: str, period: float, horizon: float, hold_frequency: float
-    ) -> None:
+        self, model: ArmModel, limits: JointLimits, mode: str, period: float, horizon: float, hold_frequency: float,
+        soft: Softness | None = None,
+    ) -> None:  # fmt: skip
         """Set up the law for an arm.
 
         Args:
@@ -68,6 +70,7 @@ class CommandLaw:
             period: nominal time between two commands [s].
             horizon: time that an effort may stay in force, for which the limits are checked [s].
             hold_frequency: bandwidth of the servo that brakes and holds [rad/s].
+            soft: bounds of a stop of an arm that bends; None: it does not.
         """
         self._model, self._limits, self.mode = model, limits, mode
         self._dynamics, self._pushed = JointDynamics(model), PUSHED * limits.velocity / horizon
@@ -75,7 +78,7 @@ class CommandLaw:
         exact = mode != "effort" or horizon <= period
         unforeseen = np.minimum(UNFORESEEN * limits.acceleration * horizon / limits.velocity, SPEED_SHARE / 2)
         self._bounds = limits if exact else replace(limits, velocity=(SPEED_SHARE - unforeseen) * limits.velocity)
-        self.braking = Braking(limits.acceleration, hold_frequency, period)
+        self.braking = Braking(limits.acceleration, hold_frequency, period, soft)
         self._careful = replace(self._bounds, acceleration=CAUTION * limits.acceleration)
         self.cautious = False
         self._no_friction = np.zeros(model.n)
@@ -339,17 +342,23 @@ class CommandLaw:
         """
         self.limited = ()
         if self.mode != "effort":
-            rate = self.braking.rate(self.rate, dt)
+            rate = self.braking.rate(self.rate, dt, self._needed(replace(state, velocity=self.rate)))
             if self.mode == "velocity":
                 return np.clip(rate, -self._limits.velocity, self._limits.velocity)
             return (self.command if self.command is not None else state.position) + rate * dt
         self.friction = self._no_friction
         none = self._no_friction
         answered, push = (none, none) if predicted else self._push(state, age)
-        wanted = self.braking.acceleration(state, hardest_braking(self._limits, state.velocity), push, age)
+        most = self.braking.deceleration(hardest_braking(self._limits, state.velocity), self._needed(state), dt)
+        wanted = self.braking.acceleration(state, most, push, age)
         effort = self._dynamics.effort(state, wanted - answered)
         effort = self._feasible(effort, state, none, NEVER if predicted else age, braking=True)
         return self._bounded_effort(effort, dt)
+
+    def _needed(self, state: ArmState) -> Array:
+        limits = self._limits
+        most = hardest_braking(limits, state.velocity)
+        return needed_deceleration(state, limits.lower, limits.upper, limits.velocity, most)
 
     def coast(self, state: ArmState, dt: float) -> Array:
         """Return the effort (n,) that keeps the velocity of a predicted state."""

@@ -140,7 +140,8 @@ def test_the_limit_that_is_named_is_the_one_that_holds_a_motion_back():
         named[kind, joint] += 1
         without = limits.copy()
         rows = {"position": [0, 1], "velocity": [2], "effort": [3]}[KINDS[kind]]
-        without[rows, joint] *= 1.5  # a little wider: the effort and velocity limits decide how a joint brakes, too
+        # effort and velocity limits decide how a joint brakes, too: they become only a little wider
+        without[rows, joint] *= 100.0 if kind == 0 else 1.5
         assert not np.allclose(moved, bounded(without)[0], rtol=1e-6, atol=1e-6), (KINDS[kind], joint)
     assert named.sum(axis=1).min() > 50, named
 
@@ -165,7 +166,7 @@ def test_a_path_that_waits_says_what_for_and_the_law_why_it_gave_up(words):
     sample, said = plant.measure(), []
     tool = model.tool_kinematics(measured(sample), "world")
     path.begin(0, tool.position, tool.rotation)
-    while sample.joints.stamp < 4_000_000_000 and not controller.guard.reason:
+    while measured(sample).stamp < 4_000_000_000 and not controller.guard.reason:
         state = measured(sample)
         command, _ = controller.update(state, path.update(state.stamp))
         said.append(controller.guard.remark)

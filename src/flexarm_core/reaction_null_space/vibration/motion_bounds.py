@@ -53,19 +53,27 @@ def acceleration_box(
         high: (n,) output: upper bounds.
     """
     for i in range(position.shape[0]):
-        fastest = MARGIN * limits[2, i]
-        braking = limits[2, i] / STOP_TIME
-        if limits[3, i] < np.inf:
-            spare = max(limits[3, i] - abs(bias[i]), 0.1 * limits[3, i])
-            braking = min(braking, EFFORT_SHARE * spare / inertia[i, i])
-        up = down = fastest
-        if braking < np.inf:
-            ahead = velocity[i] * time  # distance traveled until the velocity is within its bound
-            kept = min(DISTANCE, SHARE * (limits[1, i] - limits[0, i]))
-            up = min(up, math.sqrt(braking * max(limits[1, i] - kept - position[i] - max(ahead, 0.0), 0.0)))
-            down = min(down, math.sqrt(braking * max(position[i] - kept - limits[0, i] + min(ahead, 0.0), 0.0)))
+        up, down, braking = _fastest(position, velocity, limits, inertia, bias, time, i)
         high[i] = max((up - velocity[i]) / time, -2.0 * braking) + lacking[i]
         low[i] = min((-down - velocity[i]) / time, 2.0 * braking) + lacking[i]
+
+
+@kernel
+def _fastest(
+    position: Array, velocity: Array, limits: Array, inertia: Array, bias: Array, time: float, i: int
+) -> tuple[float, float, float]:
+    """Return the largest velocities of joint i, up and down, and the deceleration that it counts on."""
+    up = down = MARGIN * limits[2, i]
+    braking = limits[2, i] / STOP_TIME
+    if limits[3, i] < np.inf:
+        spare = max(limits[3, i] - abs(bias[i]), 0.1 * limits[3, i])
+        braking = min(braking, EFFORT_SHARE * spare / inertia[i, i])
+    if braking < np.inf:
+        ahead = velocity[i] * time  # distance traveled until the velocity is within its bound
+        kept = min(DISTANCE, SHARE * (limits[1, i] - limits[0, i]))
+        up = min(up, math.sqrt(braking * max(limits[1, i] - kept - position[i] - max(ahead, 0.0), 0.0)))
+        down = min(down, math.sqrt(braking * max(position[i] - kept - limits[0, i] + min(ahead, 0.0), 0.0)))
+    return up, down, braking
 
 
 @kernel
@@ -96,8 +104,8 @@ def _rows(inertia: Array, a: Array) -> Array:
 
 @kernel
 def _holder(
-    inertia: Array, acceleration: Array, low: Array, high: Array, velocity: Array, limits: Array, lacking: Array,
-    time: float,
+    acceleration: Array, inertia: Array, bias: Array, position: Array, velocity: Array, limits: Array, time: float,
+    low: Array, high: Array,
 ) -> float:  # fmt: skip
     """Return the limit that leaves least room beside an acceleration (n,), as in ``KINDS``."""
     n, found, least = acceleration.shape[0], 0, np.inf
@@ -108,10 +116,10 @@ def _holder(
             found, least = i, room
     if found >= n:
         return float(n + found)
-    up = high[found] - rows[found] < rows[found] - low[found]
-    bound = (high[found] if up else -low[found]) + (-lacking[found] if up else lacking[found])
-    fastest = bound * time + (velocity[found] if up else -velocity[found])  # velocity that the bound leads to
-    return float(found if fastest < (1.0 - 1e-9) * MARGIN * limits[2, found] else n + found)
+    upward = high[found] - rows[found] < rows[found] - low[found]
+    up, down, _ = _fastest(position, velocity, limits, inertia, bias, time, found)
+    allowed, speed = (up, velocity[found]) if upward else (down, -velocity[found])
+    return float(found if max(allowed, speed) < MARGIN * limits[2, found] else n + found)
 
 
 @kernel
@@ -165,14 +173,14 @@ def bound_motion(
         acceleration += rate * along
         if rate == wanted:
             return rate, share, mixed, NO_LIMIT
-        return rate, share, mixed, _holder(inertia, acceleration, low, high, velocity, limits, lacking, time)
+        return rate, share, mixed, _holder(acceleration, inertia, bias, position, velocity, limits, time, low, high)
     rate = least
     quiet = acceleration + rate * along - feedback
     rows, way = _rows(inertia, quiet), _rows(inertia, feedback)
     first, last = _interval(rows, way, low, high, 0.0, 1.0)
     if first <= last:
         acceleration[:] = quiet + last * feedback
-        return rate, last, mixed, _holder(inertia, acceleration, low, high, velocity, limits, lacking, time)
+        return rate, last, mixed, _holder(acceleration, inertia, bias, position, velocity, limits, time, low, high)
     gain = 1.0 / time
     for i in range(n):
         if abs(velocity[i]) * gain > 2.0 * limits[2, i] / STOP_TIME:
@@ -182,7 +190,7 @@ def bound_motion(
     first, last = _interval(rows, way, low, high, 0.0, 1.0)
     mixed = last if first <= last else 0.0
     acceleration[:] = brake + mixed * (quiet - brake)
-    held = _holder(inertia, acceleration, low, high, velocity, limits, lacking, time)
+    held = _holder(acceleration, inertia, bias, position, velocity, limits, time, low, high)
     if first > last:  # braking alone exceeds the limits: limit each joint and each motor separately
         acceleration[:] = np.minimum(np.maximum(acceleration, low[:n]), high[:n])
         effort, cut = times(inertia, acceleration), False
