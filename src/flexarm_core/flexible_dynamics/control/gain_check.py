@@ -275,17 +275,16 @@ class GainCheck:
 
     def _refused_servos(self, law: str, motion: VibrationDampingConfig, fault: str) -> str:
         """Describe why given gains fail, with the largest gains of the same damping ratio that pass."""
-        good, bad = LEAST, 1.0
+        position, least = np.asarray(motion.position_gain), self._least_position_gain(law)
+        good, bad = max(LEAST, float(np.sqrt(np.max(least / np.maximum(position, 1e-12))))), 1.0  # holds the weight
         given = f"position_gain {_said(motion.position_gain)} and velocity_gain {_said(motion.velocity_gain)}"
         asked = f"{given} do not hold {fault}"
         if self.fault(law, _slower(motion, good)):
-            return f"law {law}: {asked}, nor do smaller ones; give smaller margins, or another law"
+            return f"law {law}: {asked}, nor do smaller ones that hold the weight; give smaller margins, or another law"
         while bad > (1.0 + DIGITS) * good:
             middle = math.sqrt(good * bad)
             good, bad = (good, middle) if self.fault(law, _slower(motion, middle)) else (middle, bad)
         most = _slower(motion, good)
-        if sinking := self._sinking(law, most):
-            return f"{asked}, and smaller ones do not hold the weight: {sinking}"
         named = f"{_said(most.position_gain)} and {_said(most.velocity_gain)}"
         return f"{asked}: the largest that do are {named}; 0 and 0 choose some"
 
