@@ -349,7 +349,8 @@ class CommandLaw:
         self.friction = self._no_friction
         none = self._no_friction
         answered, push = (none, none) if predicted else self._push(state, age)
-        most = self.braking.deceleration(hardest_braking(self._limits, state.velocity), self._needed(state), dt)
+        hardest = hardest_braking(self._limits, state.velocity)
+        most = self.braking.deceleration(hardest, hardest if predicted else self._needed(state), dt)
         wanted = self.braking.acceleration(state, most, push, age)
         effort = self._dynamics.effort(state, wanted - answered)
         effort = self._feasible(effort, state, none, NEVER if predicted else age, braking=True)

@@ -4,7 +4,7 @@ A force that steps makes a mode of period ``T`` swing to twice its static deflec
 time ``t`` overshoots by ``|sin(pi t / T) / (pi t / T)|`` of the static deflection, by nothing where ``t = T``. So the
 deceleration of a stop rises within the period of the softest mode, of the elastic base and of flexible links with what
 they carry. A joint that stops from its velocity limit sooner than that hits the mode as an impulse, whatever its shape:
-there a longer rise would only make the stop longer, so it takes no longer than such a stop.
+there a rise would only make the stop longer, so there is none. Links that bend are stopped in no less than a period.
 
 A link that bends, on a light hub, takes more: the rigid model counts on the inertia ``H`` of all that a joint carries,
 but its motor moves only ``D`` at once, before the link bends. A damper ``k_d H`` is unstable beyond ``2 D / t`` if
@@ -76,10 +76,12 @@ def softness(model: ArmModel, velocity: Array, acceleration: Array, period: floa
     n, period = model.n, number("period", period, 1e-9)
     velocity, acceleration = numbers("velocity", velocity, n), numbers("acceleration", acceleration, n)
     everything, links = softest_period(model)
-    least, none = np.full(n, np.inf), np.zeros(n)
+    least, stiffness = np.full(n, np.inf), np.zeros(n)
+    slow = np.minimum(acceleration, velocity / links) if links else acceleration
+    rise = np.where(everything <= (1.0 + 1e-9) * velocity / slow, everything, links)
     if not links:
-        return Softness(np.minimum(everything, velocity / acceleration), least, least, none)
-    flexible, stiffness = richer_model(FlexibleModel(model.description)), none
+        return Softness(rise, slow, least, stiffness)
+    flexible = richer_model(FlexibleModel(model.description))
     for posture in _postures(model):
         x = np.zeros(flexible.size)
         x[flexible.actuated] = posture
@@ -88,8 +90,7 @@ def softness(model: ArmModel, velocity: Array, acceleration: Array, period: floa
         at_once = 1.0 / np.diag(np.linalg.inv(M))[flexible.actuated]
         least = np.minimum(least, MARGIN * at_once / (period * own))
         stiffness = np.maximum(stiffness, _weight_stiffness(model, posture) / own)
-    slow = np.minimum(acceleration, velocity / links)
-    return Softness(np.minimum(everything, velocity / slow), slow, least, stiffness)
+    return Softness(rise, slow, least, stiffness)
 
 
 def softest_period(model: ArmModel) -> tuple[float, float]:
