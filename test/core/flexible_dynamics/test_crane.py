@@ -10,7 +10,8 @@ from flexible_loop import run_flexible
 from flexarm_core.errors import ConfigError
 from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
 from flexarm_core.flexible_dynamics.control.gain_check import LoopConditions
-from flexarm_core.flexible_dynamics.control.weight import weight_moment
+from flexarm_core.flexible_dynamics.control.sampled_loop import richer_model
+from flexarm_core.flexible_dynamics.control.weight import weight_moment, weight_stiffness
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig
 from flexarm_core.robot.urdf_reader import parse_robot_description
@@ -30,6 +31,13 @@ def test_the_stiffness_of_the_weight_is_that_of_a_pendulum_at_any_angle(luff):
     slew, held = weight_moment(rigid, np.array([0.4, luff]))
     assert held == pytest.approx(9.81 * (200.0 * 20.0 + 721.0 * 10.0), rel=2e-3)
     assert slew == pytest.approx(0.0, abs=1e-3 * held)
+
+
+def test_what_is_not_pulled_down_needs_no_stiffness():
+    weightless = FlexibleModel(TOLD, gravity=(0.0, 0.0, 0.0))
+    FlexibleController(weightless, servos(1e-2, 0.05))
+    rich = richer_model(weightless)
+    assert rich.size > weightless.size and not weight_stiffness(rich, np.full(rich.size, 0.1)).round(3).any()
 
 
 def test_gains_softer_than_the_weight_are_refused_with_the_smallest_that_hold_it():

@@ -153,7 +153,7 @@ NARROW = {  # limits (4, n) of the planar arm, and the words that are due
     "velocity limit of joint": ((-9.0,) * 3, (9.0,) * 3, (0.05, 9.0, 9.0), (500.0,) * 3),
     "effort limit of joint": ((-9.0,) * 3, (9.0,) * 3, (9.0,) * 3, (0.3, 0.3, 0.3)),
     "position limit of joint": (tuple(START - 0.05), tuple(START + 0.05), (9.0,) * 3, (500.0,) * 3),
-    "singularity": ((-9.0,) * 3, (9.0,) * 3, (1e3,) * 3, (1e6,) * 3),
+    "singularity": ((-1e4,) * 3, (1e4,) * 3, (1e4,) * 3, (1e8,) * 3),
 }
 
 

@@ -64,7 +64,7 @@ def richer_model(model: FlexibleModel) -> FlexibleModel:
             }
             link = replace(link, beam=replace(beam, **counts))
         links[name] = link
-    return FlexibleModel(replace(model.description, flexible_links=links), model.tool_frame)
+    return FlexibleModel(replace(model.description, flexible_links=links), model.tool_frame, -model.tree.root)
 
 
 class Estimate:
