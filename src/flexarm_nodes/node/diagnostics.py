@@ -8,6 +8,7 @@ from collections import deque
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 
 from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
 from flexarm_nodes.node.topics import CONTROL, DIAGNOSTICS
@@ -42,7 +43,7 @@ class Diagnostics:
         """
         self._node, self._logger = node, node.get_logger().get_child(stage) if stage else node.get_logger()
         self._name = f"{node.get_namespace()}/{stage or node.get_name()}".strip("/")  # all arms share the topic
-        self._publisher = (
+        self._publisher: Publisher = (
             node.create_publisher(DiagnosticArray, DIAGNOSTICS, CONTROL) if beside is None else beside._publisher
         )
         self._level, self._message, self._stamp = OK, "started", 0

@@ -326,7 +326,7 @@ def _slower(motion: VibrationDampingConfig, factor: float) -> VibrationDampingCo
     return replace(motion, position_gain=position, velocity_gain=velocity)
 
 
-def _said(gains: float | tuple[float, ...]) -> str:
+def _said(gains: float | tuple[float, ...] | Array) -> str:
     """Format gains for messages; a single number if all joints have the same gain."""
     texts = list(dict.fromkeys(f"{gain:.4g}" for gain in np.atleast_1d(gains)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(f'{gain:.4g}' for gain in np.atleast_1d(gains))}]"
