@@ -59,6 +59,7 @@ BENT = 1e-3  # strain at which the estimator is checked, in addition to the unde
 STEP = 3.0  # ratio of consecutive effort weights in the search
 WEIGHTS = (1e-3, 1e9)  # [s^2] range of effort weights in the search
 WEIGHTLESS = 1e-9  # [1/s^2] position gain below which none is needed against the weight
+FIRMER = (1.0, 2.0, 4.0)  # multiples of the position gains that the weight needs, until an effort weight is found
 DIGITS = 0.02  # relative accuracy of the largest stable gains
 LEAST = 1e-3  # smallest factor on the requested gains in the search
 
@@ -138,6 +139,14 @@ class GainCheck:
             ConfigError: given gains fail the check; the message names the largest gains that pass.
         """
         servo_law = "joint_pd" if law == "vibration_damping" else law  # its servos alone must also be stable
+        derived = not (np.any(motion.position_gain) or np.any(motion.velocity_gain))
+        if derived and law == "vibration_damping" and motion.effort_weight == 0.0:
+            for firmness in FIRMER[:-1]:  # joints that share a weight need more than each alone
+                try:
+                    return self._damped(self._derived_servos(servo_law, motion, firmness))
+                except ConfigError:
+                    continue
+            return self._damped(self._derived_servos(servo_law, motion, FIRMER[-1]))
         if np.any(motion.position_gain) or np.any(motion.velocity_gain):
             if sinking := self._sinking(servo_law, motion):
                 raise ConfigError(sinking)
@@ -148,8 +157,7 @@ class GainCheck:
         if law != "vibration_damping":
             return motion
         if motion.effort_weight == 0.0:
-            least = self._least_weight(replace(motion, effort_weight=WEIGHTS[0]), STEP)
-            return replace(motion, effort_weight=min(STEP * least, WEIGHTS[1]))
+            return self._damped(motion)
         if fault := self.fault(law, motion):
             least = self._least_weight(motion, 1.0 + DIGITS)
             raise ConfigError(
@@ -157,6 +165,10 @@ class GainCheck:
                 " 0 chooses one"
             )
         return motion
+
+    def _damped(self, motion: VibrationDampingConfig) -> VibrationDampingConfig:
+        least = self._least_weight(replace(motion, effort_weight=WEIGHTS[0]), STEP)
+        return replace(motion, effort_weight=min(STEP * least, WEIGHTS[1]))
 
     def fault(self, law: str, motion: VibrationDampingConfig) -> str:
         """Describe where gains fail the check, for messages; empty: they pass everywhere."""
@@ -203,13 +215,15 @@ class GainCheck:
             self._estimates[number] = tuple(Estimate(nominal, x, config, period, bent) for bent in (0.0, BENT))
         return self._estimates[number]
 
-    def _derived_servos(self, law: str, motion: VibrationDampingConfig) -> VibrationDampingConfig:
+    def _derived_servos(
+        self, law: str, motion: VibrationDampingConfig, firmness: float = 1.0
+    ) -> VibrationDampingConfig:
         true, conditions = self._true, self._conditions
         light = np.full(len(true.actuated), np.inf)
         for posture in self._postures:
             light = np.minimum(light, _at_once(true, posture, 0.0) / self._inertia(law, posture))
         damping = light / (conditions.period * (1.0 + 2.0 * conditions.late))
-        least = self._least_position_gain(law) / min(FEEDBACK)
+        least = firmness * self._least_position_gain(law) / min(FEEDBACK)
         quickest = np.maximum(STIFFEST[1], np.sqrt(2.0 * least))
         for _ in range(20):
             k_d = np.minimum(quickest, damping)
