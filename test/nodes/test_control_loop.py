@@ -44,6 +44,32 @@ class Sleeper:
 
 SLEEPER = StageKind("sleeper", "sleeper", (), lambda values, model: BuiltStage(Sleeper(), None, (), sensors=SENSORS))
 """
+MOODY = """
+from flexarm_core.errors import InputError
+from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
+from flexarm_nodes.node.stage_kind import StageKind
+
+STATES = [(OK, "well"), (WARN, "uneasy"), (ERROR, "gave up"), (ERROR, "refuses")]
+
+class Moody:
+    name, needs, ticks = "moody", frozenset(), 0
+
+    def reset(self):
+        pass
+
+    def update(self, tick):
+        self.ticks += 1
+        self.state = STATES[min(self.ticks // 30, 3)]
+        if self.state[1] == "refuses":
+            raise InputError("refuses")
+
+def build(values, model):
+    stage = Moody()
+    return BuiltStage(stage, None, (), status=lambda tick: (*stage.state, {"ticks": str(stage.ticks)}))
+
+MOODY = StageKind("moody", "moody", (), build)
+"""
 HOLDS = {
     "stages": ["reference_generator", "flexible_dynamics_controller", "hardware_gate"],
     "reference_generator.space": "joints",
@@ -88,6 +114,23 @@ def heard(live, words: str, **values: str) -> float:
     statuses = live.received[topics.DIAGNOSTICS]
     live.until(lambda: any(says(one) for array in statuses for one in array.status), f"'{words}' and {values}", 5.0)
     return time.monotonic()
+
+
+def test_every_status_of_a_stage_is_said_under_its_own_name_with_its_level(live, shared, tmp_path, monkeypatch):
+    install_package(tmp_path, monkeypatch, MOODY, "flexarm.stages", "moody = other:MOODY")
+    live.start("control_loop", {**shared, **HOLDS, "stages": ["moody", *HOLDS["stages"]]})
+    live.listen(COMMANDS, Float64MultiArray)
+    live.states = live.publisher(topics.JOINT_STATES, JointState)
+    live.settle()
+    for _ in range(3):
+        send_states(live)
+    for words in ("well", "uneasy", "gave up", "refuses"):
+        live.wait_for_diagnostic("moody", words)
+    said = live.said("moody")
+    assert {(0, "well"), (1, "uneasy"), (2, "gave up"), (2, "refuses")} <= set(said)
+    statuses = [one for array in live.received[topics.DIAGNOSTICS] for one in array.status if one.name == "moody"]
+    assert any(pair.key == "ticks" for one in statuses for pair in one.values)
+    assert not any(level == 2 and "moody" in text for level, text in live.said("control_loop"))
 
 
 def test_a_stop_is_said_where_no_joint_state_comes_any_more_and_then_the_wish_for_the_fallback(loop):
@@ -203,7 +246,7 @@ def test_behaviors_are_changed_and_shown_as_by_a_node_of_their_own(live, shared)
     assert not answer.success
     assert answer.message == "there is no force/torque sensor at the tool"
     sets.publish(change(removed=["nobody"]))
-    live.wait_for_diagnostic("control_loop", "behavior set refused: behavior 'nobody' cannot be removed")
+    live.wait_for_diagnostic(stage, "behavior set refused: behavior 'nobody' cannot be removed")
     assert len(markers) == 1  # at their rate
 
 

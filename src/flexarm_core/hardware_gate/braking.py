@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from flexarm_core.hardware_gate.softness import Softness
 from flexarm_core.types import ArmState, Array
 
 PER_SAMPLE = 0.2  # [rad] largest bandwidth times (period + age); the phase lag is twice that
@@ -17,20 +18,22 @@ class Braking:
         gain: factor on the bandwidth of the servo, reduced if a stop does not slow the arm.
     """
 
-    def __init__(self, acceleration: Array, frequency: float, period: float) -> None:
+    def __init__(self, acceleration: Array, frequency: float, period: float, soft: Softness | None = None) -> None:
         """Set the limits of the stop.
 
         Args:
             acceleration: (n,) deceleration of each joint [rad/s^2 | m/s^2].
             frequency: bandwidth of the servo that brakes and holds [rad/s].
             period: nominal time between two commands [s].
+            soft: bounds of a stop of an arm that bends; None: it does not.
         """
+        self._soft, self._elapsed = soft, 0.0
         self._most, self._frequency, self._period = acceleration, frequency, period
         self.reset()
 
     def reset(self) -> None:
         """Begin a new stop."""
-        self.gain = 1.0
+        self.gain, self._elapsed = 1.0, 0.0
         self.release()
 
     def release(self) -> None:
@@ -46,6 +49,11 @@ class Braking:
         if self._hold is not None and (np.abs(position - self._hold) > self._most / self._frequency**2).any():
             self.release()
 
+    def deceleration(self, most: Array, needed: Array, dt: float) -> Array:
+        """Return the largest deceleration (n,) of this command of the stop, ``dt`` [s] after the last one."""
+        self._elapsed += dt
+        return most if self._soft is None else self._soft.deceleration(most, needed, self._elapsed)
+
     def acceleration(self, state: ArmState, most: Array, age: float = 0.0) -> Array:
         """Return the servo acceleration (n,): ``-2 w v`` until the joints are slow, then to the hold position too.
 
@@ -54,16 +62,20 @@ class Braking:
             most: (n,) largest deceleration.
             age: age of the state when its command arrives, beyond one period [s]; the older, the lower the bandwidth.
         """
-        w = max(min(self._frequency, PER_SAMPLE / (self._period + age)) * self.gain, SLOWEST)
+        w = np.full(most.size, max(min(self._frequency, PER_SAMPLE / (self._period + age)) * self.gain, SLOWEST))
+        stiffness = w**2
+        if self._soft is not None:
+            w = np.minimum(w, self._soft.bandwidth * self._period / (self._period + age))
+            stiffness = np.maximum(w**2, self._soft.stiffness)
         if self._hold is None and np.all(np.abs(state.velocity) <= self._most / w):
             # From here the critically damped servo decelerates by at most w v: within the limit.
             self._hold = state.position + state.velocity / w
         wanted = -2.0 * w * state.velocity
         if self._hold is not None:
-            wanted += w**2 * (self._hold - state.position)
+            wanted += stiffness * (self._hold - state.position)
         return np.clip(wanted, -most, most)
 
-    def rate(self, rate: Array, dt: float) -> Array:
+    def rate(self, rate: Array, dt: float, needed: Array) -> Array:
         """Return the rate (n,) of the set point after ``dt`` [s], decreased towards zero at the deceleration limit."""
-        most = self._most * dt
+        most = self.deceleration(self._most, needed, dt) * dt
         return rate - np.clip(rate, -most, most)

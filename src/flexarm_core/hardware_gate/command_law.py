@@ -28,6 +28,7 @@ from flexarm_core.hardware_gate.limits import (
     is_allowed,
 )
 from flexarm_core.hardware_gate.observed_dynamics import ObservedDynamics
+from flexarm_core.hardware_gate.softness import Softness, needed_deceleration
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, all_finite
 
@@ -56,8 +57,9 @@ class CommandLaw:
     """
 
     def __init__(
-        self, model: ArmModel, limits: JointLimits, mode: str, period: float, horizon: float, hold_frequency: float
-    ) -> None:
+        self, model: ArmModel, limits: JointLimits, mode: str, period: float, horizon: float, hold_frequency: float,
+        soft: Softness | None = None,
+    ) -> None:  # fmt: skip
         """Set up the law for an arm.
 
         Args:
@@ -67,6 +69,7 @@ class CommandLaw:
             period: nominal time between two commands [s].
             horizon: time that an effort may stay in force, for which the limits are checked [s].
             hold_frequency: bandwidth of the servo that brakes and holds [rad/s].
+            soft: bounds of a stop of an arm that bends; None: it does not.
         """
         self._model, self._limits, self.mode = model, limits, mode
         self._dynamics = JointDynamics(model)
@@ -75,7 +78,7 @@ class CommandLaw:
         exact = mode != "effort" or horizon <= period
         unforeseen = np.minimum(UNFORESEEN * limits.acceleration * horizon / limits.velocity, SPEED_SHARE / 2)
         self._bounds = limits if exact else replace(limits, velocity=(SPEED_SHARE - unforeseen) * limits.velocity)
-        self.braking = Braking(limits.acceleration, hold_frequency, period)
+        self.braking = Braking(limits.acceleration, hold_frequency, period, soft)
         self._careful = replace(self._bounds, acceleration=CAUTION * limits.acceleration)
         self.cautious = False
         self._no_friction = np.zeros(model.n)
@@ -344,12 +347,14 @@ class CommandLaw:
         """
         self.limited = ()
         if self.mode != "effort":
-            rate = self.braking.rate(self.rate, dt)
+            rate = self.braking.rate(self.rate, dt, self._needed(replace(state, velocity=self.rate)))
             if self.mode == "velocity":
                 return np.clip(rate, -self._limits.velocity, self._limits.velocity)
             return (self.command if self.command is not None else state.position) + rate * dt
         self.friction = self._no_friction
-        wanted = self.braking.acceleration(state, hardest_braking(self._limits, state.velocity), age)
+        hardest = hardest_braking(self._limits, state.velocity)
+        most = self.braking.deceleration(hardest, hardest if predicted else self._needed(state), dt)
+        wanted = self.braking.acceleration(state, most, age)
         if predicted:
             effort = self._dynamics.effort(state, wanted) + self._load
             return self._bounded_effort(np.clip(effort, -self._limits.effort, self._limits.effort), dt)
@@ -370,6 +375,11 @@ class CommandLaw:
             along = load * np.sign(measured.velocity)
             self._load = load - np.sign(measured.velocity) * np.clip(along, 0.0, self._limits.friction)
         return self._load
+
+    def _needed(self, state: ArmState) -> Array:
+        limits = self._limits
+        most = hardest_braking(limits, state.velocity)
+        return needed_deceleration(state, limits.lower, limits.upper, limits.velocity, most)
 
     def coast(self, state: ArmState, dt: float) -> Array:
         """Return the effort (n,) that keeps the velocity of a predicted state."""

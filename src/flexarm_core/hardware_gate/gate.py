@@ -50,6 +50,7 @@ from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.prediction import Prediction
 from flexarm_core.hardware_gate.probation import Probation
 from flexarm_core.hardware_gate.response import Response
+from flexarm_core.hardware_gate.softness import softness
 from flexarm_core.hardware_gate.speed_watch import CREEPING, SpeedWatch
 from flexarm_core.hardware_gate.status import NOT_LED, STOPPED, GateState, GateStatus
 from flexarm_core.hardware_gate.supervisor import Supervisor
@@ -97,7 +98,8 @@ class HardwareGate:
         self._response = Response(
             model, limits.effort, limits.velocity, self._bearable, base_measured=config.base_measured
         )
-        self._speed = SpeedWatch(limits, model.joint_names)
+        self._soft = softness(model, limits.velocity, limits.acceleration, config.period)
+        self._speed = SpeedWatch(limits, model.joint_names, self._soft)
         self._make_law(config.command_mode)
         self._measured: ArmState | None = None
         self._count = TurnCount(model.turns, model.velocity_limit)
@@ -112,7 +114,9 @@ class HardwareGate:
 
     def _make_law(self, mode: str) -> None:
         config = self.config
-        self._law = CommandLaw(self.model, self.limits, mode, config.period, config.horizon(), config.hold_frequency)
+        self._law = CommandLaw(
+            self.model, self.limits, mode, config.period, config.horizon(), config.hold_frequency, self._soft
+        )
 
     def reset(self) -> None:
         """Forget everything except the settings."""

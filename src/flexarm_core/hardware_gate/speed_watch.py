@@ -9,6 +9,7 @@ import numpy as np
 
 from flexarm_core.hardware_gate.belief import CONFIRMED
 from flexarm_core.hardware_gate.limits import VELOCITY, JointLimits, fastest
+from flexarm_core.hardware_gate.softness import Softness
 from flexarm_core.types import ArmState
 
 OVERSPEED = 1.05  # multiple of the velocity limit at which a run is stopped, once it is confirmed
@@ -21,9 +22,9 @@ CREEPING = 0.1  # fraction of the velocity limit below which a stop counts as su
 class SpeedWatch:
     """Checks the speed of the joint that is fastest relative to its limit."""
 
-    def __init__(self, limits: JointLimits, names: Sequence[str]) -> None:
-        """Check joints with these limits and names."""
-        self._limits, self._names = limits, tuple(names)
+    def __init__(self, limits: JointLimits, names: Sequence[str], soft: Softness | None = None) -> None:
+        """Check joints with these limits and names; ``soft``: bounds of the stops of an arm that bends."""
+        self._limits, self._names, self._soft = limits, tuple(names), soft
         self._in_a_row = 0
         self.begin_stop()
 
@@ -58,6 +59,8 @@ class SpeedWatch:
         name, share = self._fastest(state)
         if math.isnan(self._began):
             slowest = float((np.abs(state.velocity) / self._limits.acceleration).max())
+            if self._soft is not None:
+                slowest = self._soft.stopping_time(state.velocity, self._limits.acceleration)
             self._began, self._until = share, now + SHARE * slowest + REACTION
         if share < CREEPING:
             self._until = math.inf

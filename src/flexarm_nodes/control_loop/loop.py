@@ -26,7 +26,7 @@ from flexarm_nodes.messages.cdr import stamp_of
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
 from flexarm_nodes.node.built_stage import BuiltStage
-from flexarm_nodes.node.diagnostics import ERROR, OK
+from flexarm_nodes.node.diagnostics import ERROR, OK, Diagnostics
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
 from flexarm_nodes.node.readings import FLEXIBLE, Readings
 from flexarm_nodes.node.stage_inputs import StageInputs
@@ -66,10 +66,11 @@ class ControlLoop(ArmNode):
         for name, rows in {**{name: one.parameters for name, one in builders().items()}, GATE: GATE_PARAMETERS}.items():
             self.table.declare([replace(row, name=f"{name}.{row.name}") for row in rows])
         self._states: Any = None  # the subscription
-        self._commands = GateOutput(self, lambda: self._report({}))
+        self._commands = GateOutput(self, lambda: self._report())
         self._inputs = StageInputs(self, self._update, self._refuse)
         self._outside = OutsideReferences(self, self._refuse, self._inputs.came, lambda: self._stamp)
         self._output: StageOutputs | None = None
+        self._said: dict[str, Diagnostics] = {}  # status of each stage
         self._times, self._times_shown = TickTimes(), {"ticks": "0"}
 
     # Lifecycle --------------------------------------------------------------------------------------------------------
@@ -92,7 +93,10 @@ class ControlLoop(ArmNode):
         stages, gate_values = [built.stage for built in self._built.values()], _of(GATE, values)
         if self._output is not None:
             self._output.close()
-        self._output = StageOutputs(self, list(self._built.values()), self._refuse, self.try_again)
+        for told in self._said.values():
+            told.close()
+        self._said = {name: Diagnostics(self, name, self.diagnostics) for name in self._built}
+        self._output = StageOutputs(self, list(self._built.values()), self._refuse_of, self.try_again)
         own = ArmModel(model.description, model.tool_frame, model.gravity)  # a model has memory, and the gate a thread
         self._pipeline = Pipeline(stages, build_gate(gate_values, own))
         self._model = model
@@ -158,6 +162,8 @@ class ControlLoop(ArmNode):
         self._inputs.drop()
         for built in self._built.values():
             built.setup.end()
+        for told in self._said.values():
+            told.announce(OK, "inactive")
         self._commands.stop()
         self.get_logger().info(self._times.summary())
 
@@ -211,7 +217,7 @@ class ControlLoop(ArmNode):
         except InputError as error:
             with self._commands.lock:
                 self._send(self._pipeline.refuse(stamp, str(error)))
-            self._report({})
+            self._report()
             return
         if self._ending:
             with self._commands.lock:
@@ -242,7 +248,7 @@ class ControlLoop(ArmNode):
         self._output.publish(tick)
         self._tell(tick)
         for name, error in self._pipeline.after().items():
-            self._refuse(f"{name}: {error}")
+            self._refuse_of(name, error)
         self.tidiness.tidy()
 
     def _tell(self, tick: Tick) -> None:
@@ -251,8 +257,14 @@ class ControlLoop(ArmNode):
         if not self._lockstep and seen == self._seen and now - self._told < LOOK:
             return
         self._seen, self._told = seen, now
-        said = [(name, *built.judge(tick)) for name, built in self._built.items() if name not in tick.refused]
-        self._report(tick.refused, [f"{name}: {text}" for name, level, text, _ in said if level != OK])
+        remarks = []
+        for name, built in self._built.items():
+            refused = tick.refused.get(name, "")
+            level, text, values = (ERROR, refused, {}) if refused else built.judge(tick)
+            self._said[name].report(level, text, tick.stamp, values)
+            if level != OK:
+                remarks.append(f"{name}: {text}")
+        self._report(remarks)
 
     def _lacks(self, overdue: bool) -> bool:
         """Return whether the newest joint state has to wait for a reference, however long that takes."""
@@ -314,11 +326,15 @@ class ControlLoop(ArmNode):
         """Report why a message was rejected."""
         self.diagnostics.report(ERROR, reason, self._stamp)
 
-    def _report(self, refused: dict[str, str], remarks: Sequence[str] = ()) -> None:
+    def _refuse_of(self, stage: str, reason: str) -> None:
+        """Report why a request to a stage was rejected, or what it failed in after a sample."""
+        self._said[stage].report(ERROR, reason, self._stamp)
+
+    def _report(self, remarks: Sequence[str] = ()) -> None:
+        """Report the status of the gate, and as a warning what the stages say in their own statuses."""
         if self._times.count >= self._shown_at:
             self._times_shown, self._shown_at = self._times.values(), self._times.count + SHOWN_AFTER
-        refusals = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
-        self._commands.report(self._stamp, refusals, "; ".join(remarks), self._times_shown)
+        self._commands.report(self._stamp, "", "; ".join(remarks), self._times_shown)
 
 
 def _of(stage: str, values: dict[str, Any]) -> dict[str, Any]:

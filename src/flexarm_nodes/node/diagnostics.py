@@ -1,4 +1,4 @@
-"""Publishes the status of a node on /diagnostics."""
+"""Publishes the status of a node, or of a stage in it, on /diagnostics."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections import deque
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 
 from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
 from flexarm_nodes.node.topics import CONTROL, DIAGNOSTICS
@@ -34,11 +35,21 @@ class Diagnostics:
     Any thread may report: a gate's watchdog does while the executor hangs.
     """
 
-    def __init__(self, node: Node) -> None:
-        """Create the publisher and the one-second timer."""
+    def __init__(self, node: Node, stage: str = "", beside: Diagnostics | None = None) -> None:
+        """Create the publisher and the one-second timer.
+
+        Args:
+            node: the node.
+            stage: stage in the node that the status is of, under the name that a node of its own would have; empty: the
+                status is that of the node.
+            beside: status that shares its publisher; None: create one.
+        """
         self._node, self._lock = node, threading.RLock()
-        self._name = f"{node.get_namespace()}/{node.get_name()}".strip("/")  # all arms of a graph share the topic
-        self._publisher = node.create_publisher(DiagnosticArray, DIAGNOSTICS, CONTROL)
+        self._logger = node.get_logger().get_child(stage) if stage else node.get_logger()
+        self._name = f"{node.get_namespace()}/{stage or node.get_name()}".strip("/")  # all arms share the topic
+        self._publisher: Publisher = (
+            node.create_publisher(DiagnosticArray, DIAGNOSTICS, CONTROL) if beside is None else beside._publisher
+        )
         self._level, self._message, self._stamp = OK, "started", 0
         self._said = self._logged = OK, "started"
         self._values: dict[str, str] = {}
@@ -47,6 +58,10 @@ class Diagnostics:
         self._changed_at = self._uneasy_at = self._warned_at = -AGAIN  # level; warning that lasts; warning in the log
         self._changes = 0  # changes of the level since the last warning in the log
         self._timer = node.create_timer(1.0, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def close(self) -> None:
+        """End the repetition of the status."""
+        self._node.destroy_timer(self._timer)
 
     def report(
         self, level: bytes, message: str, stamp: int, values: dict[str, str] | None = None, *, at_once: bool = False
@@ -102,7 +117,7 @@ class Diagnostics:
         status, (before, _) = (self._level, self._message), self._logged
         if status == self._logged:
             return
-        log = self._node.get_logger()
+        log = self._logger
         if self._level == ERROR:
             changing = before == ERROR and now - self._error_times[-1] < REPEAT_AFTER
             if not at_once and (changing or now - self._error_times[0] < BURST_TIME):

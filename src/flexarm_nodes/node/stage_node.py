@@ -116,7 +116,7 @@ class StageNode(ArmNode):
         self._inputs.open(readings, model, values.get("sensor_wait", 1.0), before=built.before)
         if self._outputs is not None:
             self._outputs.close()
-        self._outputs = StageOutputs(self, [built], self.refuse, self.try_again, alone=True)
+        self._outputs = StageOutputs(self, [built], lambda _, reason: self.refuse(reason), self.try_again, alone=True)
         self._timeout: float | None = values.get("reference_timeout")
         if self._base_state is not None:
             self.destroy_subscription(self._base_state)

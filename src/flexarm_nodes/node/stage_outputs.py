@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from visualization_msgs.msg import MarkerArray
@@ -45,7 +46,7 @@ class StageOutputs:
         self,
         node: ArmNode,
         stages: Sequence[BuiltStage],
-        refuse: Callable[[str], None],
+        refuse: Callable[[str, str], None],
         try_again: Callable[[], None],
         *,
         alone: bool = False,
@@ -55,7 +56,7 @@ class StageOutputs:
         Args:
             node: node that publishes.
             stages: its stages.
-            refuse: reports why a request to a stage was rejected.
+            refuse: reports, for the stage of a name, why a request to it was rejected.
             try_again: processes the sample that waited for a stage.
             alone: whether the node is that of its only stage.
         """
@@ -64,7 +65,7 @@ class StageOutputs:
         last = {out.topic: built.stage.name for built in stages for out in built.outputs if out.kind in REFERENCES}
         for built in stages:
             name = built.stage.name
-            host = StageHost(node, refuse, try_again, "" if alone else name)
+            host = StageHost(node, partial(refuse, name), try_again, "" if alone else name)
             for out in built.outputs:
                 topic = out.topic if last.get(out.topic, name) == name else f"{name}/{out.topic}"
                 topic = topic if alone else topic.replace("~/", f"{name}/")

@@ -119,7 +119,9 @@ def in_one_process(scenario: Scenario) -> Scenario:
         changed = {f"{by_name[event.node]}.{key}": value for key, value in event.parameters.items()}
         events.append(replace(event, node=CONTROL_LOOP, parameters=changed))
     others = [node for node in scenario.nodes if node not in stages]
-    return replace(scenario, nodes=(one, *others), events=tuple(events))
+    said = {name: CONTROL_LOOP if stage == GATE else stage for name, stage in by_name.items()}  # on /diagnostics
+    expected = replace(scenario.expected, errors=tuple(said.get(name, name) for name in scenario.expected.errors))
+    return replace(scenario, nodes=(one, *others), events=tuple(events), expected=expected)
 
 
 def stage_nodes(names: Sequence[str]) -> tuple[NodeSpec, ...]:

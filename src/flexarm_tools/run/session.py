@@ -102,7 +102,9 @@ def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool) -> 
     for line in first_words(recording):
         print(f"    {line}", flush=True)
     recording.save(folder / "recordings" / f"{name}.npz")
-    return Run(name, scenario, recording, compute_figures(scenario.figures, recording))
+    return Run(
+        name, replace(scenario, expected=started.expected), recording, compute_figures(scenario.figures, recording)
+    )
 
 
 def _interrupted(unexpected: Mapping[str, Iterable[str]]) -> bool:

@@ -118,7 +118,7 @@ def test_in_a_pipeline_they_are_refused_with_the_first_sample_and_taken_when_cha
         stage.change(replace(config, motion=VibrationDampingConfig(1e6, 1e3)))
     with pytest.raises(InputError, match="do not hold"):
         stage.update(asked_to_stay(4_000_000, still))
-    stage.change(replace(config, motion=VibrationDampingConfig(16.0, 8.0)))
+    stage.change(replace(config, motion=VibrationDampingConfig(100.0, 10.0)))
     tick = asked_to_stay(6_000_000, still)
     stage.update(tick)
     assert np.isfinite(tick.given[stage.name].effort).all()

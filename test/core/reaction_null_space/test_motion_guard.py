@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from flexarm_core.pipeline.vibration_stage import INTERVALS, VibrationStage
 from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration.controller import VibrationController
-from flexarm_core.reaction_null_space.vibration.motion_bounds import acceleration_box, bound_motion
+from flexarm_core.reaction_null_space.vibration.motion_bounds import KINDS, NO_LIMIT, acceleration_box, bound_motion
 from flexarm_core.reaction_null_space.vibration.motion_guard import MotionGuard
 from flexarm_core.reaction_null_space.vibration.path_clock import PathClock
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
@@ -105,7 +106,7 @@ def test_bounded_accelerations_are_within_the_box_and_the_efforts_within_the_mot
         q, v = rng.uniform(-1.5, 1.5, n), rng.uniform(-1.0, 1.0, n)
         law, along, feedback = rng.normal(size=(3, n)) * 10.0 ** rng.uniform(-1.0, 2.0)
         a, low, high = law.copy(), np.empty(n), np.empty(n)
-        rate, share, mixed = bound_motion(
+        rate, share, mixed, _ = bound_motion(
             a, along, feedback, np.zeros(n), E, e, q, v, limits, np.zeros(n), 0.1, 0.0, -8.0, 2.0
         )
         acceleration_box(q, v, limits, E, e, np.zeros(n), 0.1, low, high)
@@ -115,6 +116,69 @@ def test_bounded_accelerations_are_within_the_box_and_the_efforts_within_the_mot
             assert np.all(a >= low - 1e-6) and np.all(a <= high + 1e-6)
         scaled += share < 1.0
     assert 50 < scaled < 450
+
+
+def test_the_limit_that_is_named_is_the_one_that_holds_a_motion_back():
+    """Without it the same motion is another one; where none is named, no limit matters."""
+    rng, n = np.random.default_rng(8), 4
+    named, zero = np.zeros((len(KINDS), n), dtype=int), np.zeros(n)
+    for _ in range(2000):
+        A = rng.normal(size=(n, n))
+        E, e = A @ A.T + np.eye(n), rng.normal(size=n)
+        limits = np.vstack((np.full(n, -2.0), np.full(n, 2.0), np.full(n, 1.5), np.full(n, 10.0 ** rng.uniform(1, 3))))
+        q, v = rng.uniform(-2.0, 2.0, n), rng.uniform(-1.6, 1.6, n)
+        law, along, feedback = rng.normal(size=(3, n)) * 10.0 ** rng.uniform(-1.0, 1.0)
+
+        def bounded(limits, a=law, rest=(along, feedback, zero, E, e, q, v)):
+            a = a.copy()
+            result = bound_motion(a, *rest, limits, zero, 0.1, 0.5, -8.0, 2.0)
+            return np.array([*a, *result[:3]]), int(result[3])
+
+        moved, held = bounded(limits)
+        if held == NO_LIMIT:
+            assert np.array_equal(moved, bounded(np.array([-1e9, 1e9, 1e9, 1e9])[:, None] * np.ones(n))[0])
+            continue
+        kind, joint = divmod(held, n)
+        named[kind, joint] += 1
+        without = limits.copy()
+        rows = {"position": [0, 1], "velocity": [2], "effort": [3]}[KINDS[kind]]
+        # effort and velocity limits decide how a joint brakes, too: they become only a little wider
+        without[rows, joint] *= 100.0 if kind == 0 else 1.5
+        if KINDS[kind] == "velocity" and abs(v[joint]) > 1.4:
+            without[:2, joint] *= 100.0  # too fast already: it may be too near to a position limit besides
+        assert not np.allclose(moved, bounded(without)[0], rtol=1e-6, atol=1e-6), (KINDS[kind], joint)
+    assert named.sum(axis=1).min() > 50, named
+
+
+NARROW = {  # limits (4, n) of the planar arm, and the words that are due
+    "velocity limit of joint": ((-9.0,) * 3, (9.0,) * 3, (0.05, 9.0, 9.0), (500.0,) * 3),
+    "effort limit of joint": ((-9.0,) * 3, (9.0,) * 3, (9.0,) * 3, (0.3, 0.3, 0.3)),
+    "position limit of joint": (tuple(START - 0.05), tuple(START + 0.05), (9.0,) * 3, (500.0,) * 3),
+    "singularity": ((-1e4,) * 3, (1e4,) * 3, (1e4,) * 3, (1e8,) * 3),
+}
+
+
+@pytest.mark.parametrize("words", NARROW)
+def test_a_path_that_waits_says_what_for_and_the_law_why_it_gave_up(words):
+    model = case("planar_3r").model
+    config = VibrationControllerConfig(joint_damping=0.4, longest_wait=0.5, largest_error=10.0)
+    controller = VibrationController(model, config, limits=np.array(NARROW[words]))
+    backend = MujocoBackend(model.description, tool_frame=model.tool_frame, gravity=(0.0, 0.0, 0.0), max_step=1e-3)
+    plant = Plant(model.description, backend, PlantConfig(initial_position=tuple(START)))
+    way = (3.0, 0.0, 0.0) if words == "singularity" else (-0.4, 0.0, 0.0)
+    path = LinePath(LinePathConfig("world", way, 0.0, 10.0 if words == "singularity" else 2.0, PLANE))
+    sample, said = plant.measure(), []
+    tool = model.tool_kinematics(measured(sample), "world")
+    path.begin(0, tool.position, tool.rotation)
+    while measured(sample).stamp < 12_000_000_000 and not controller.guard.reason:
+        state = measured(sample)
+        command, _ = controller.update(state, path.update(state.stamp))
+        said.append(controller.guard.remark)
+        sample = plant.advance(np.clip(command.effort, -500.0, 500.0))
+    causes = Counter(text.split(": the path is ")[0] for text in said if " s late and runs at " in text)
+    right = sum(count for cause, count in causes.items() if words in cause)
+    assert causes and right > 0.75 * causes.total(), causes  # near a singularity any limit may hold for a moment
+    assert words in controller.guard.reason
 
 
 def stage(axes: tuple[bool, ...] | None, **said) -> VibrationStage:

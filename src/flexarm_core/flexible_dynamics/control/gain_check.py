@@ -3,16 +3,20 @@
 Gains pass the check if, at every test posture, the sampled loop of arm, estimator and control law is stable for the
 nominal arm and for arms that differ by the margins, with more modes than in the controller's model; see
 ``sampled_loop``. The noise must also be small: at rest, noise of the measured velocities must not cause efforts above
-``QUIET`` of any effort limit.
+``QUIET`` of any effort limit. And the servos must hold the weight: the stiffness ``I k_p`` of each must be at least
+that of its weight (``weight_moment``). Softer ones let an error of the weight move a joint as far as it likes. ``I`` is
+the inertia that a gain stands for: the diagonal ``H_d`` of the mass matrix, or, with the law ``accelerations``, what a
+joint accelerates before links deflect.
 
 Test postures: the zero posture, the start posture if it is known, some random postures within the joint limits, and,
 out of many more random ones, those with the fastest servos: ``(M^-1)_qq diag(H_d)`` has the largest eigenvalues.
 
-Derived servo gains: ``k_d = min(40 1/s, D / (t (1 + 2 d) H_d))`` for each joint, ``k_p = min(400 1/s^2, k_d^2 / 2)``,
-both reduced until the check passes. ``D`` is the inertia that a joint accelerates instantaneously, before the links
-deflect. ``D / H_d`` is small if a light hub carries a long link. A damper ``H_d k_d`` is unstable beyond ``2 D / t`` if
-sampled with period ``t``, and earlier with a delay of ``d`` periods. Derived ``effort_weight``: 3 times the smallest
-value that passes, searched in steps of 3.
+Derived servo gains of each joint: ``k_p = max(min(400 1/s^2, k_d^2 / 2), w)`` and ``k_d = min(max(40 1/s, sqrt(2 w)),
+D / (t (1 + 2 d) I))``, reduced until the check passes; ``w`` holds the weight also if the demand is saturated (smallest
+factor of ``FEEDBACK``). ``D`` is the inertia that a joint accelerates instantaneously, before the links deflect. ``D /
+H_d`` is small if a light hub carries a long link. A damper ``H_d k_d`` is unstable beyond ``2 D / t`` if sampled with
+period ``t``, and earlier with a delay of ``d`` periods. Derived ``effort_weight``: 3 times the smallest value that
+passes, searched in steps of 3.
 """
 
 from __future__ import annotations
@@ -32,12 +36,14 @@ from flexarm_core.flexible_dynamics.control.sampled_loop import (
     sampled_arm,
     sampled_loop,
 )
+from flexarm_core.flexible_dynamics.control.weight import weight_gains, weight_moment
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.flexible_dynamics.vibration_damping import (
     VibrationDampingConfig,
     damping_gains,
     servo_gains,
+    servo_inertia,
 )
 from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
@@ -52,6 +58,8 @@ DRAWN = 200  # number of random postures in total
 BENT = 1e-3  # strain at which the estimator is checked, in addition to the undeflected arm
 STEP = 3.0  # ratio of consecutive effort weights in the search
 WEIGHTS = (1e-3, 1e9)  # [s^2] range of effort weights in the search
+WEIGHTLESS = 1e-9  # [1/s^2] position gain below which none is needed against the weight
+FIRMER = (1.0, 2.0, 4.0)  # multiples of the position gains that the weight needs, until an effort weight is found
 DIGITS = 0.02  # relative accuracy of the largest stable gains
 LEAST = 1e-3  # smallest factor on the requested gains in the search
 
@@ -121,6 +129,7 @@ class GainCheck:
         self._postures = workspace_postures(model) if postures is None else postures
         self._arms: dict[tuple[int, float, float], SampledArm] = {}
         self._estimates: dict[int, tuple[Estimate, ...]] = {}
+        self._weights: dict[tuple[str, int], Array] = {}  # gains with which a law holds the weight at a posture
         self._designed: tuple[object, Array] = (None, np.zeros(0))  # the last computed gains, with their key first
 
     def settled(self, law: str, motion: VibrationDampingConfig) -> VibrationDampingConfig:
@@ -130,7 +139,17 @@ class GainCheck:
             ConfigError: given gains fail the check; the message names the largest gains that pass.
         """
         servo_law = "joint_pd" if law == "vibration_damping" else law  # its servos alone must also be stable
+        derived = not (np.any(motion.position_gain) or np.any(motion.velocity_gain))
+        if derived and law == "vibration_damping" and motion.effort_weight == 0.0:
+            for firmness in FIRMER[:-1]:  # joints that share a weight need more than each alone
+                try:
+                    return self._damped(self._derived_servos(servo_law, motion, firmness))
+                except ConfigError:
+                    continue
+            return self._damped(self._derived_servos(servo_law, motion, FIRMER[-1]))
         if np.any(motion.position_gain) or np.any(motion.velocity_gain):
+            if sinking := self._sinking(servo_law, motion):
+                raise ConfigError(sinking)
             if fault := self.fault(servo_law, motion):
                 raise ConfigError(self._refused_servos(servo_law, motion, fault))
         else:
@@ -138,8 +157,7 @@ class GainCheck:
         if law != "vibration_damping":
             return motion
         if motion.effort_weight == 0.0:
-            least = self._least_weight(replace(motion, effort_weight=WEIGHTS[0]), STEP)
-            return replace(motion, effort_weight=min(STEP * least, WEIGHTS[1]))
+            return self._damped(motion)
         if fault := self.fault(law, motion):
             least = self._least_weight(motion, 1.0 + DIGITS)
             raise ConfigError(
@@ -147,6 +165,10 @@ class GainCheck:
                 " 0 chooses one"
             )
         return motion
+
+    def _damped(self, motion: VibrationDampingConfig) -> VibrationDampingConfig:
+        least = self._least_weight(replace(motion, effort_weight=WEIGHTS[0]), STEP)
+        return replace(motion, effort_weight=min(STEP * least, WEIGHTS[1]))
 
     def fault(self, law: str, motion: VibrationDampingConfig) -> str:
         """Describe where gains fail the check, for messages; empty: they pass everywhere."""
@@ -166,12 +188,14 @@ class GainCheck:
                 self._designed = ((law, motion, number), law_gains(nominal, x, law, motion, conditions.period))
             except ValueError:  # no solution, or none that can be computed
                 return unstable
-        gains = self._designed[1]
+        if (law, number) not in self._weights:
+            self._weights[law, number] = weight_gains(nominal, self._postures[number], law, conditions.period)
+        gains = error.feedback * self._designed[1] - self._weights[law, number]
         key = (number, error.stiffness, error.mass)
         if key not in self._arms:
             self._arms[key] = sampled_arm(self._true, self._postures[number], conditions.period, error)
         for estimate in self._estimates_at(law, number, x):
-            loop = sampled_loop(nominal, self._arms[key], gains, estimate, conditions.late, error.feedback)
+            loop = sampled_loop(nominal, self._arms[key], gains, estimate, conditions.late)
             if loop.spectral_radius > 1.0 + GROWTH:
                 return unstable
             if error == Error() and conditions.velocity_noise > 0.0:
@@ -191,24 +215,51 @@ class GainCheck:
             self._estimates[number] = tuple(Estimate(nominal, x, config, period, bent) for bent in (0.0, BENT))
         return self._estimates[number]
 
-    def _derived_servos(self, law: str, motion: VibrationDampingConfig) -> VibrationDampingConfig:
-        nominal, true, conditions = self._nominal, self._true, self._conditions
-        light = np.full(len(nominal.actuated), np.inf)
+    def _derived_servos(
+        self, law: str, motion: VibrationDampingConfig, firmness: float = 1.0
+    ) -> VibrationDampingConfig:
+        true, conditions = self._true, self._conditions
+        light = np.full(len(true.actuated), np.inf)
         for posture in self._postures:
-            x, bent = np.zeros(nominal.size), np.zeros(true.size)
-            x[nominal.actuated], bent[true.actuated] = posture, posture
-            at_once = 1.0 / np.diag(np.linalg.inv(true.mass_matrix(bent)))[true.actuated]
-            light = np.minimum(light, at_once / np.diag(nominal.mass_matrix(x))[nominal.actuated])
+            light = np.minimum(light, _at_once(true, posture, 0.0) / self._inertia(law, posture))
         damping = light / (conditions.period * (1.0 + 2.0 * conditions.late))
+        least = firmness * self._least_position_gain(law) / min(FEEDBACK)
+        quickest = np.maximum(STIFFEST[1], np.sqrt(2.0 * least))
         for _ in range(20):
-            k_d = np.minimum(STIFFEST[1], damping)
-            k_p = np.minimum(STIFFEST[0], 0.5 * k_d**2)
+            k_d = np.minimum(quickest, damping)
+            k_p = np.maximum(np.minimum(STIFFEST[0], 0.5 * k_d**2), least)
             motion = replace(motion, position_gain=tuple(map(float, k_p)), velocity_gain=tuple(map(float, k_d)))
             if not (fault := self.fault(law, motion)):
                 return motion
             damping = k_d / 1.5
+        weight = f" with the position_gain {_said(least)} that the weight needs" if least.any() else ""
         raise ConfigError(
-            f"law {law}: no gains hold {fault}; take another law, a shorter delay, a higher rate or smaller margins"
+            f"law {law}: no gains{weight} hold {fault}; take another law, a shorter delay, a higher rate or smaller"
+            " margins"
+        )
+
+    def _inertia(self, law: str, posture: Array) -> Array:
+        """Return the inertia (n,) that the gains of a law stand for at a posture (n,)."""
+        if law == "accelerations":
+            return _at_once(self._nominal, posture, self._conditions.period)
+        x = np.zeros(self._nominal.size)
+        x[self._nominal.actuated] = posture
+        return servo_inertia(self._nominal, x)
+
+    def _least_position_gain(self, law: str) -> Array:
+        """Return the position gains (n,) of a law whose servos hold the weight at every posture [1/s^2]."""
+        needed = [weight_moment(self._nominal, posture) / self._inertia(law, posture) for posture in self._postures]
+        least = np.max(needed, axis=0)
+        return np.where(least > WEIGHTLESS, least, 0.0)
+
+    def _sinking(self, law: str, motion: VibrationDampingConfig) -> str:
+        """Describe why servos do not hold the weight, with the smallest position gains that do; empty: they do."""
+        least = self._least_position_gain(law)
+        if not (np.asarray(motion.position_gain) < least * (1.0 - DIGITS)).any():
+            return ""
+        return (
+            f"law {law}: position_gain {_said(motion.position_gain)} does not hold the weight: the smallest that does"
+            f" is {_said(least)}; 0 and 0 choose some"
         )
 
     def _least_weight(self, motion: VibrationDampingConfig, step: float) -> float:
@@ -224,7 +275,10 @@ class GainCheck:
                 while self._fault_at("vibration_damping", replace(motion, effort_weight=weight), number, error):
                     below, weight = weight, STEP * weight
                     if weight > WEIGHTS[1]:
-                        raise ConfigError(f"no effort_weight holds {error}, {self._conditions}: give smaller margins")
+                        raise ConfigError(
+                            f"no effort_weight holds {error}, {self._conditions}: give smaller margins, or other servo"
+                            " gains; 0 and 0 choose some"
+                        )
                 while weight > step * below:
                     middle = math.sqrt(below * weight)
                     if self._fault_at("vibration_damping", replace(motion, effort_weight=middle), number, error):
@@ -235,11 +289,12 @@ class GainCheck:
 
     def _refused_servos(self, law: str, motion: VibrationDampingConfig, fault: str) -> str:
         """Describe why given gains fail, with the largest gains of the same damping ratio that pass."""
-        good, bad = LEAST, 1.0
+        position, least = np.asarray(motion.position_gain), self._least_position_gain(law)
+        good, bad = max(LEAST, float(np.sqrt(np.max(least / np.maximum(position, 1e-12))))), 1.0  # holds the weight
         given = f"position_gain {_said(motion.position_gain)} and velocity_gain {_said(motion.velocity_gain)}"
         asked = f"{given} do not hold {fault}"
         if self.fault(law, _slower(motion, good)):
-            return f"law {law}: {asked}, nor do smaller ones; give smaller margins, or another law"
+            return f"law {law}: {asked}, nor do smaller ones that hold the weight; give smaller margins, or another law"
         while bad > (1.0 + DIGITS) * good:
             middle = math.sqrt(good * bad)
             good, bad = (good, middle) if self.fault(law, _slower(motion, middle)) else (middle, bad)
@@ -267,6 +322,15 @@ def law_gains(model: FlexibleModel, x: Array, law: str, motion: VibrationDamping
     return gains
 
 
+def _at_once(model: FlexibleModel, posture: Array, t: float) -> Array:
+    """Return the inertia (n,) that each joint accelerates within a time t [s], before the links deflect further."""
+    x = np.zeros(model.size)
+    x[model.actuated] = posture
+    M = model.mass_matrix(x) + 0.5 * t * model.damping_matrix() + 0.25 * t * t * model.stiffness_matrix()
+    inertia: Array = 1.0 / np.diag(np.linalg.inv(M))[model.actuated]
+    return inertia
+
+
 def _slower(motion: VibrationDampingConfig, factor: float) -> VibrationDampingConfig:
     """Scale the servo bandwidth by a factor, at the same damping ratio; rounded to the digits shown in messages."""
     position, velocity = (
@@ -276,7 +340,7 @@ def _slower(motion: VibrationDampingConfig, factor: float) -> VibrationDampingCo
     return replace(motion, position_gain=position, velocity_gain=velocity)
 
 
-def _said(gains: float | tuple[float, ...]) -> str:
+def _said(gains: float | tuple[float, ...] | Array) -> str:
     """Format gains for messages; a single number if all joints have the same gain."""
     texts = list(dict.fromkeys(f"{gain:.4g}" for gain in np.atleast_1d(gains)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(f'{gain:.4g}' for gain in np.atleast_1d(gains))}]"

@@ -5,11 +5,11 @@ period, discretized exactly, and act with a delay of ``d`` periods. With the est
 coordinates, one period is ::
 
     e  = y + L (z - H y)                        L: steady-state Kalman gain of the estimator
-    u  = -f (G_q q + G_v qd + G_y e)            gains of the law; f: factor on the gains
-    y' = F e + E u_d             s' = Phi s + Gamma u_d         F, E: nominal arm; Phi, Gamma: true arm
+    u  = -(G_q q + G_v qd + G_y e)              gains of the law
+    y' = F e + P q + E u_d       s' = Phi s + Gamma u_d         F, P, E: nominal arm; Phi, Gamma: true arm
 
-The loop is stable if no eigenvalue of this map is outside the unit circle. Gravity and velocity terms are neglected, as
-in the design of the gains.
+The loop is stable if no eigenvalue of this map is outside the unit circle. Weight acts as a spring (``weight``); terms
+of second order in the velocities are neglected.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 import scipy.linalg
 
 from flexarm_core.entrance import number
+from flexarm_core.flexible_dynamics.control.weight import resting, weight_stiffness
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.types import Array
@@ -63,7 +64,7 @@ def richer_model(model: FlexibleModel) -> FlexibleModel:
             }
             link = replace(link, beam=replace(beam, **counts))
         links[name] = link
-    return FlexibleModel(replace(model.description, flexible_links=links), model.tool_frame)
+    return FlexibleModel(replace(model.description, flexible_links=links), model.tool_frame, -model.tree.root)
 
 
 class Estimate:
@@ -72,6 +73,7 @@ class Estimate:
     Attributes:
         F: (2N, 2N) state transition matrix.
         E: (2N, n) influence of the efforts on the predicted state.
+        P: (2N, n) influence of the joint positions, by which the weight bends the arm differently.
         L: (2N, r) Kalman gain.
         H: (r, 2N) measurement matrix: strain gauges, elastic joints and their rates.
     """
@@ -92,12 +94,14 @@ class Estimate:
         free, N, m, n = model.unmeasured, len(model.unmeasured), len(model.elastic), len(model.actuated)
         M, K, C = model.mass_matrix(x), model.stiffness_matrix(), model.damping_matrix()
         mobility = np.linalg.inv(M + 0.5 * t * C + 0.25 * t * t * K)
-        own, K, C = mobility[np.ix_(free, free)], K[np.ix_(free, free)], C[np.ix_(free, free)]
-        one, by_y, by_yd = np.eye(N), -own @ K, -own @ (0.5 * t * K + C)
+        G = weight_stiffness(model, resting(model, x[model.actuated]))
+        by, turned = -mobility[free] @ (K + G), -mobility[free] @ G[:, model.actuated]
+        one, by_y = np.eye(N), by[:, free]
+        by_yd = 0.5 * t * by_y - mobility[np.ix_(free, free)] @ C[np.ix_(free, free)]
         self.F = np.block([[one + 0.5 * t * t * by_y, t * (one + 0.5 * t * by_yd)], [t * by_y, one + t * by_yd]])
         columns = np.hstack((mobility[np.ix_(free, model.actuated)], one))
         influence = np.vstack((0.5 * t * t * columns, t * columns))
-        self.E = influence[:, :n]
+        self.E, self.P = influence[:, :n], np.vstack((0.5 * t * t * turned, t * turned))
         density = np.repeat((config.effort_noise, config.base_noise, config.modal_noise), (n, m, N - m))
         gauges = len(model.strain_map) if config.use_strain else 0
         bases = m if config.use_deflection else 0
@@ -159,7 +163,8 @@ def sampled_arm(model: FlexibleModel, joints: Array, period: float, error: Error
     inverse = np.linalg.inv(error.mass * model.mass_matrix(x))
     flow = np.zeros((2 * size + len(joints),) * 2)
     flow[:size, size : 2 * size] = np.eye(size)
-    flow[size : 2 * size, :size] = -error.stiffness * inverse @ model.stiffness_matrix()
+    weight = error.mass * weight_stiffness(model, resting(model, joints))
+    flow[size : 2 * size, :size] = -inverse @ (error.stiffness * model.stiffness_matrix() + weight)
     flow[size : 2 * size, size : 2 * size] = -inverse @ model.damping_matrix()
     flow[size : 2 * size, 2 * size :] = inverse[:, model.actuated]
     sampled = scipy.linalg.expm(flow * period)
@@ -202,7 +207,7 @@ class SampledLoop:
 
 
 def sampled_loop(
-    nominal: FlexibleModel, arm: SampledArm, gains: Array, estimate: Estimate | None, late: int, feedback: float = 1.0
+    nominal: FlexibleModel, arm: SampledArm, gains: Array, estimate: Estimate | None, late: int
 ) -> SampledLoop:
     """Assemble the closed loop over one period.
 
@@ -212,21 +217,20 @@ def sampled_loop(
         gains: (n, 2 (h + K)) gains of the law on ``[dx; dxd]`` of the nominal model.
         estimate: steady-state estimator; None if the law does not use it.
         late: delay of the commands in periods.
-        feedback: factor on the gains.
     """
     n, states = len(nominal.actuated), 2 * arm.model.size
     encoders = np.concatenate((nominal.actuated, nominal.size + nominal.actuated))
     pick = np.zeros((2 * n, states))
     pick[np.arange(n), arm.model.actuated] = 1.0
     pick[np.arange(n, 2 * n), arm.model.size + arm.model.actuated] = 1.0
-    by_state = -feedback * gains[:, encoders] @ pick
+    by_state = -gains[:, encoders] @ pick
     hidden = 0 if estimate is None else 2 * len(nominal.unmeasured)
     total = states + hidden + n * late
     matrix, command = np.zeros((total, total)), np.zeros((n, total))
-    noise, direct = np.zeros((total, n)), -feedback * gains[:, nominal.size + nominal.actuated]
+    noise, direct = np.zeros((total, n)), -gains[:, nominal.size + nominal.actuated]
     seen, bent = slice(0, states), slice(states, states + hidden)
     if estimate is not None:
-        G = -feedback * gains[:, np.concatenate((nominal.unmeasured, nominal.size + nominal.unmeasured))]
+        G = -gains[:, np.concatenate((nominal.unmeasured, nominal.size + nominal.unmeasured))]
         correcting, keeping = estimate.L @ estimate.readings(arm.model), np.eye(hidden) - estimate.L @ estimate.H
         by_state = by_state + G @ correcting
         command[:, bent] = G @ keeping
@@ -243,5 +247,6 @@ def sampled_loop(
     noise[seen] = arm.Gamma @ noisy
     if estimate is not None:
         matrix[bent] += estimate.E @ acting
+        matrix[bent, seen] += estimate.P @ pick[:n]
         noise[bent] = estimate.E @ noisy
     return SampledLoop(matrix, noise, command, direct)

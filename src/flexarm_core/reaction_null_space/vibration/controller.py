@@ -62,6 +62,7 @@ from flexarm_core.reaction_null_space.vibration.motion_guard import MotionGuard
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference, all_finite
 
+PATHS = ("tool_path", "joint_path")  # tasks that follow references
 Goal = CartesianReference | JointReference | None
 
 
@@ -118,7 +119,7 @@ class VibrationController:
         self.model = model
         self.selection = BaseSelection(model) if selection is None else selection
         lying = model.blocks(ArmState(0, np.full(model.n, 0.3), *np.zeros((2, model.n))[:1], *np.zeros((2, model.m))))
-        self.guard = None if limits is None else MotionGuard(limits, config.longest_wait)
+        self.guard = None if limits is None else MotionGuard(limits, config.longest_wait, model.joint_names)
         self.config = config
         weighs = bool(np.abs(lying.c_m).max() > 1e-9 or np.abs(lying.c_b).max() > 1e-9)
         bounds = None if self.guard is None else self.guard.limits
@@ -144,7 +145,7 @@ class VibrationController:
         self._config = config
         self._settings, self._resting = pack_settings(config, rests=False), pack_settings(config, rests=True)
         if self.guard is not None:
-            self.guard.clock.longest = config.longest_wait
+            self.guard.clock.longest, self.guard.follows = config.longest_wait, config.task in PATHS
 
     def reset(self) -> None:
         """Forget the held posture and the joint reference; both start again at the next sample."""
@@ -206,8 +207,8 @@ class VibrationController:
         if guard is not None:
             if not rests and config.task == "tool_path":
                 guard.keep_near(out.distance.item(), config.largest_error)
-            change, _, mixed = out.bounding.tolist()
-            guard.end(out.lost.item(), change, mixed)
+            change, _, mixed, held = out.bounding.tolist()
+            guard.end(out.lost.item(), change, mixed, int(held))
         led = rests or config.realization == "joint_servo"
         answer = JointReference(
             state.stamp,

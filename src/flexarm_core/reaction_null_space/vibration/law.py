@@ -229,7 +229,7 @@ def _follow(c: Constants, s: Settings, x: Inputs, kept: State, out: Outputs) -> 
         if not s.led:
             biased = biased + times(x.H_bm.T, base_acceleration(L, x.H_bm, load, still))
         quiet = times(inverse, -times(coupling.rows, x.dH_bm_qd)) if s.law == REACTIONLESS else still
-        out.bounding[0], out.bounding[1], out.bounding[2] = bound_motion(
+        out.bounding[0], out.bounding[1], out.bounding[2], out.bounding[3] = bound_motion(
             acceleration, motion.along, motion.feedback, quiet, x.H_m if s.led else inertia, biased, x.position,
             x.velocity, c.limits, out.uncompensated, x.approach_time[0], x.rate_change[0], x.rate_change[1],
             x.rate_change[2],

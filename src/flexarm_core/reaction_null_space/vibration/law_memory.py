@@ -159,7 +159,8 @@ class Outputs(NamedTuple):
     restricted: Array  # (1,) smallest singular value of the restricted Jacobian, 0 without a tool goal
     lost: Array  # (1,) share of the path velocity, or of the path correction, that the tool cannot attain
     distance: Array  # (1,) tool error along the tracked axes; TURN of orientation error count as 1 m
-    bounding: Array  # (3,) applied rate change r' of the path clock, share of base feedback, share against braking
+    # (4,) applied rate change r' of the path clock, share of base feedback, share against braking, limit that held back
+    bounding: Array
 
 
 @kernel
@@ -287,7 +288,7 @@ def view_outputs(memory: Array, n: int, m: int, k: int) -> Outputs:
     restricted, i = view(memory, i, (1,)), i + 1
     lost, i = view(memory, i, (1,)), i + 1
     distance, i = view(memory, i, (1,)), i + 1
-    bounding = view(memory, i, (3,))
+    bounding = view(memory, i, (4,))
     return Outputs(
         acceleration, effort, base, reaction, momentum, uncompensated, position, velocity, wrench, rank,
         singular_values, damping, restricted, lost, distance, bounding,

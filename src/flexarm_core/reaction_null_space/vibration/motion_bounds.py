@@ -30,6 +30,8 @@ MARGIN = 0.97  # share of the velocity and effort limits that is used
 DISTANCE, SHARE = 0.02, 0.01  # margin to position limits: the smaller of [rad | m] and share of the range
 STOP_TIME = 0.4  # [s] time in which a joint at its velocity limit is to be stopped
 EFFORT_SHARE = 0.5  # share of the available effort that braking before a position limit may use
+NO_LIMIT = -1.0  # nothing holds a motion back
+KINDS = ("position", "velocity", "effort")  # limit i holds a motion back: joint i % n, kind i // n
 
 
 @kernel
@@ -51,19 +53,27 @@ def acceleration_box(
         high: (n,) output: upper bounds.
     """
     for i in range(position.shape[0]):
-        fastest = MARGIN * limits[2, i]
-        braking = limits[2, i] / STOP_TIME
-        if limits[3, i] < np.inf:
-            spare = max(limits[3, i] - abs(bias[i]), 0.1 * limits[3, i])
-            braking = min(braking, EFFORT_SHARE * spare / inertia[i, i])
-        up = down = fastest
-        if braking < np.inf:
-            ahead = velocity[i] * time  # distance traveled until the velocity is within its bound
-            kept = min(DISTANCE, SHARE * (limits[1, i] - limits[0, i]))
-            up = min(up, math.sqrt(braking * max(limits[1, i] - kept - position[i] - max(ahead, 0.0), 0.0)))
-            down = min(down, math.sqrt(braking * max(position[i] - kept - limits[0, i] + min(ahead, 0.0), 0.0)))
+        up, down, braking = _fastest(position, velocity, limits, inertia, bias, time, i)
         high[i] = max((up - velocity[i]) / time, -2.0 * braking) + lacking[i]
         low[i] = min((-down - velocity[i]) / time, 2.0 * braking) + lacking[i]
+
+
+@kernel
+def _fastest(
+    position: Array, velocity: Array, limits: Array, inertia: Array, bias: Array, time: float, i: int
+) -> tuple[float, float, float]:
+    """Return the largest velocities of joint i, up and down, and the deceleration that it counts on."""
+    up = down = MARGIN * limits[2, i]
+    braking = limits[2, i] / STOP_TIME
+    if limits[3, i] < np.inf:
+        spare = max(limits[3, i] - abs(bias[i]), 0.1 * limits[3, i])
+        braking = min(braking, EFFORT_SHARE * spare / inertia[i, i])
+    if braking < np.inf:
+        ahead = velocity[i] * time  # distance traveled until the velocity is within its bound
+        kept = min(DISTANCE, SHARE * (limits[1, i] - limits[0, i]))
+        up = min(up, math.sqrt(braking * max(limits[1, i] - kept - position[i] - max(ahead, 0.0), 0.0)))
+        down = min(down, math.sqrt(braking * max(position[i] - kept - limits[0, i] + min(ahead, 0.0), 0.0)))
+    return up, down, braking
 
 
 @kernel
@@ -93,6 +103,26 @@ def _rows(inertia: Array, a: Array) -> Array:
 
 
 @kernel
+def _holder(
+    acceleration: Array, inertia: Array, bias: Array, position: Array, velocity: Array, limits: Array, time: float,
+    low: Array, high: Array,
+) -> float:  # fmt: skip
+    """Return the limit that leaves least room beside an acceleration (n,), as in ``KINDS``."""
+    n, found, least = acceleration.shape[0], 0, np.inf
+    rows = _rows(inertia, acceleration)
+    for i in range(2 * n):
+        room = min(high[i] - rows[i], rows[i] - low[i]) / max(abs(rows[i]), 1.0)
+        if room < least:
+            found, least = i, room
+    if found >= n:
+        return float(n + found)
+    upward = high[found] - rows[found] < rows[found] - low[found]
+    up, down, _ = _fastest(position, velocity, limits, inertia, bias, time, found)
+    allowed, speed = (up, velocity[found]) if upward else (down, -velocity[found])
+    return float(found if max(allowed, speed) < MARGIN * limits[2, found] else n + found)
+
+
+@kernel
 def bound_motion(
     acceleration: Array,
     along: Array,
@@ -108,7 +138,7 @@ def bound_motion(
     wanted: float,
     least: float,
     most: float,
-) -> tuple[float, float, float]:
+) -> tuple[float, float, float, float]:
     """Bring an acceleration within the limits; see the module docstring.
 
     Args:
@@ -128,7 +158,7 @@ def bound_motion(
         most: largest r' [1/s].
 
     Returns:
-        r', g and s that were applied.
+        r', g and s that were applied, and the limit that held the motion back, as in ``KINDS``, or NO_LIMIT.
     """
     n = acceleration.shape[0]
     low, high = np.empty(2 * n), np.empty(2 * n)
@@ -141,14 +171,16 @@ def bound_motion(
     if first <= last:
         rate = min(max(wanted, first), last)
         acceleration += rate * along
-        return rate, share, mixed
+        if rate == wanted:
+            return rate, share, mixed, NO_LIMIT
+        return rate, share, mixed, _holder(acceleration, inertia, bias, position, velocity, limits, time, low, high)
     rate = least
     quiet = acceleration + rate * along - feedback
     rows, way = _rows(inertia, quiet), _rows(inertia, feedback)
     first, last = _interval(rows, way, low, high, 0.0, 1.0)
     if first <= last:
         acceleration[:] = quiet + last * feedback
-        return rate, last, mixed
+        return rate, last, mixed, _holder(acceleration, inertia, bias, position, velocity, limits, time, low, high)
     gain = 1.0 / time
     for i in range(n):
         if abs(velocity[i]) * gain > 2.0 * limits[2, i] / STOP_TIME:
@@ -158,6 +190,7 @@ def bound_motion(
     first, last = _interval(rows, way, low, high, 0.0, 1.0)
     mixed = last if first <= last else 0.0
     acceleration[:] = brake + mixed * (quiet - brake)
+    held = _holder(acceleration, inertia, bias, position, velocity, limits, time, low, high)
     if first > last:  # braking alone exceeds the limits: limit each joint and each motor separately
         acceleration[:] = np.minimum(np.maximum(acceleration, low[:n]), high[:n])
         effort, cut = times(inertia, acceleration), False
@@ -167,4 +200,4 @@ def bound_motion(
             effort[i] = kept
         if cut:
             acceleration[:] = solve_definite(inertia, effort)
-    return rate, 0.0, mixed
+    return rate, 0.0, mixed, held

@@ -6,6 +6,9 @@ is reset,
 * if the lag of the clock exceeds ``longest_wait``, or the tool error exceeds ``largest_error``;
 * if braking was mixed into the law for longer than ``LONGEST_MIXED``.
 
+What it says names what holds the motion back: the position, velocity or effort limit of a joint, or a singularity, in
+which the joints cannot move the tool along its path.
+
 The base is still damped after that. Damping also ends if it again requires braking for so long, or if it keeps the arm
 faster than ``QUICK`` for longer than braking takes: if the coupling model is wrong, for example because the arm carries
 a heavy unknown load, damping adds energy to the base instead of removing it.
@@ -18,19 +21,24 @@ not sag.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from flexarm_core.entrance import ANY, numbers
 from flexarm_core.reaction_null_space.vibration.law import SHORTEST
+from flexarm_core.reaction_null_space.vibration.motion_bounds import KINDS
 from flexarm_core.reaction_null_space.vibration.path_clock import PathClock
 from flexarm_core.types import Array
 
+SINGULARITY = "singularity, the joints cannot move the tool along its path in this posture"
 LONGEST_MIXED = 0.2  # [s] longest time for which law and braking may be mixed
 NEAR_TIME = 0.03  # [s] least time in which a velocity limit is approached
 PERIODS = 4.0  # least value of that time, in sampling periods
 LOST = 0.3  # share of the path velocity that the tool cannot attain, from which on the path waits
 WATCHED = 40.0  # [rad/s] default bandwidth of load estimation, if the loop is fast enough
 SLOWED, QUICK = 0.4, 0.3  # [s] after giving up, from when on damping ends if a joint exceeds this share of its limit
+SINGULAR = 0.01  # share of the path velocity that the tool cannot attain, from which on the posture counts as singular
 FAR = 0.1  # share of the largest tool error from which on the error is reported
 LATEST = 0.1  # [s] longest time between two samples; after a longer gap the load estimates start again
 
@@ -41,6 +49,7 @@ class MotionGuard:
     Attributes:
         clock: path clock.
         limits: (4, n) lower and upper position, velocity, effort.
+        follows: whether the law follows references; without, there is no path that is late.
         watched: bandwidth of the joint load estimate if none is configured [rad/s].
         dt: time since the last sample, 0 if that is unknown or long ago [s].
         forgets: whether the load estimates must start again, as a sample came too late.
@@ -50,9 +59,11 @@ class MotionGuard:
         approach_time: time in which a velocity limit is approached [s].
     """
 
-    def __init__(self, limits: Array, longest_wait: float) -> None:
-        """Start; ``limits`` (4, n), ``longest_wait`` [s]."""
+    def __init__(self, limits: Array, longest_wait: float, names: Sequence[str] = ()) -> None:
+        """Start; ``limits`` (4, n), ``longest_wait`` [s], ``names`` of the joints; empty: their numbers."""
         self.limits = numbers("limits", limits, 4, ANY)
+        self.follows = True
+        self._names = tuple(names) or tuple(f"joint {i}" for i in range(self.limits.shape[1]))
         self.clock, self.watched = PathClock(longest_wait), WATCHED
         self.rate_change, self.approach_time = (0.0, 0.0, 0.0), NEAR_TIME
         self.reset()
@@ -61,6 +72,7 @@ class MotionGuard:
         """Forget earlier samples and the reason for giving up."""
         self.clock.reset()
         self.reason, self._far, self.damps = "", "", True
+        self._cause = ""  # what holds the motion back, or has made the path late
         self._resting = 0.0  # [s] since the law gave up
         self._stamp: int | None = None
         self.dt = 0.0
@@ -73,10 +85,12 @@ class MotionGuard:
         if self.reason:
             return self.reason
         if self.clock.lag > 0.0:
+            if not self.follows:
+                return f"{self._cause} holds the law back"
             late, rate = self.clock.lag, self.clock.rate
-            return f"joint limits: the path is {late:.2f} s late and runs at {rate:.2f} of its speed"
+            return f"{self._cause}: the path is {late:.2f} s late and runs at {rate:.2f} of its speed"
         if self._mixed > 0.0:
-            return "joint limits: the arm brakes"
+            return f"{self._cause}: the arm brakes"
         if self._far:
             return self._far
         return ""
@@ -92,7 +106,7 @@ class MotionGuard:
             quick = float(np.max(np.abs(velocity) / self.limits[2])) > QUICK
             self.damps = self.damps and not (quick and self._resting > SLOWED)
         step = max(dt, SHORTEST)
-        allowed = max(1.0 - self._lost / LOST, 0.0) if self._lost > 0.01 else np.inf
+        allowed = max(1.0 - self._lost / LOST, 0.0) if self._lost > SINGULAR else np.inf
         self.rate_change = self.clock.bounds(step, allowed)
         self.approach_time = max(NEAR_TIME, PERIODS * step)
 
@@ -102,22 +116,29 @@ class MotionGuard:
         if distance > largest:
             self.give_up(f"the tool is {distance:.3g} m from its path, at most {largest:g} m")
 
-    def end(self, lost: float, change: float, mixed: float) -> None:
+    def end(self, lost: float, change: float, mixed: float, held: int) -> None:
         """Finish a sample.
 
         Args:
             lost: share of the path velocity that the tool cannot attain.
             change: rate change r' of the clock that was applied [1/s].
             mixed: share of the law against braking that was applied.
+            held: joint limit that held the motion back, see ``motion_bounds.KINDS``; negative: none.
         """
+        if held >= 0:
+            kind, joint = divmod(held, len(self._names))
+            self._cause = f"{KINDS[kind]} limit of {self._names[joint]}"
+        elif self._lost > SINGULAR:
+            self._cause = SINGULARITY
         dt = max(self.dt, SHORTEST)
         self._lost, self.forgets = lost, False
         self.clock.advance(change, dt)
         self._mixed = max(self._mixed + (dt if mixed < 1.0 else -dt), 0.0)
         if self._mixed > LONGEST_MIXED:
-            self.give_up("joint limits leave no room for the law")
+            self.give_up(f"{self._cause} leaves no room for the law")
         if self.clock.exhausted:
-            self.give_up(f"the path had to wait for longer than {self.clock.longest:g} s: limits or a singularity")
+            what = "the path had to wait" if self.follows else "the law was held back"
+            self.give_up(f"{what} for longer than {self.clock.longest:g} s: {self._cause}")
 
     def give_up(self, reason: str) -> None:
         """Bring the arm to rest and hold it from now on; if called again, base damping may end too."""

@@ -1,0 +1,118 @@
+"""What bends bounds a stop: against the exact modal solution, MuJoCo's frequencies, and a crane on MuJoCo."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import mujoco
+import numpy as np
+import pytest
+import scipy.linalg
+from crane import crane_urdf
+from robots import URDF
+from stopped_crane import PERIOD, stopped_crane
+
+from flexarm_core.hardware_gate import gate as gate_module
+from flexarm_core.hardware_gate.softness import Softness, needed_deceleration, softest_period, softness
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.load import load_robot_description
+from flexarm_core.types import ArmState
+from flexarm_sim.mujoco.model import build_model
+
+LONG = 4.0  # periods that are looked at
+
+
+def swing(deceleration: np.ndarray, step: float) -> float:
+    """Largest deflection of an undamped mode of period 1 over the static one of a deceleration of 1, exactly."""
+    flow = np.array([[0.0, 1.0, 0.0], [-((2.0 * np.pi) ** 2), 0.0, (2.0 * np.pi) ** 2], [0.0, 0.0, 0.0]])
+    map_, state, largest = scipy.linalg.expm(flow * step), np.zeros(3), 0.0
+    for value in deceleration:
+        state[2] = value
+        state = map_ @ state
+        largest = max(largest, abs(state[0]))
+    return largest
+
+
+@pytest.mark.parametrize(("rise", "peak"), [(0.0, 2.0), (0.5, 1.0 + 2.0 / np.pi), (1.0, 1.0)])
+def test_a_deceleration_that_rises_within_a_period_does_not_overshoot(rise, peak):
+    one, time = np.ones(1), np.arange(0.0, LONG, 1e-3)
+    soft = Softness(rise * one, np.inf * one, np.inf * one, 0.0 * one)
+    decelerations = np.array([soft.deceleration(one, 0.0 * one, t)[0] for t in time + 5e-4])
+    assert swing(decelerations, 1e-3) == pytest.approx(peak, abs=2e-3)
+
+
+def test_a_stop_that_is_short_beside_the_period_is_an_impulse_whatever_its_shape():
+    time = np.arange(0.0, LONG, 1e-3)
+    at_once = np.where(time < 0.06, 1.0, 0.0)
+    rising = np.where(time < 0.06 * np.sqrt(2.0), time / 0.06, 0.0)  # the same speed is taken away
+    assert swing(rising, 1e-3) == pytest.approx(swing(at_once, 1e-3), rel=0.02)
+
+
+def test_limits_are_kept_before_the_deceleration_has_risen():
+    two = np.ones(2)
+    soft = Softness(two, 0.5 * two, np.inf * two, 0.0 * two)
+    state = ArmState(0, np.array([0.9, 0.0]), np.array([0.4, 1.2]), np.zeros(0), np.zeros(0))
+    needed = needed_deceleration(state, -two, two, two, 3.0 * two)
+    assert needed == pytest.approx([0.8, 3.0])  # 0.4^2 / (2 * 0.1); beyond the velocity limit: all
+    assert soft.deceleration(3.0 * two, needed, 0.0) == pytest.approx(needed)
+    assert soft.deceleration(3.0 * two, 0.0 * two, 0.25) == pytest.approx([0.125, 0.125])
+    assert soft.deceleration(3.0 * two, 0.0 * two, 9.0) == pytest.approx([0.5, 0.5])
+
+
+@pytest.mark.parametrize("name", ["planar_3r", "boom_7r", "trep"])
+def test_the_softest_period_of_a_base_is_that_of_mujoco(name):
+    model = ArmModel(load_robot_description(URDF / f"{name}.urdf.xacro"))
+    judge = build_model(model.description)
+    data, longest = mujoco.MjData(judge), 0.0
+    lower, upper = np.clip(model.lower, -np.pi, np.pi), np.clip(model.upper, -np.pi, np.pi)
+    drawn = np.random.default_rng(0).uniform(lower, upper, (8, model.n))
+    base = [judge.jnt_dofadr[judge.joint(joint).id] for joint in model.elastic_joint_names]
+    for posture in (0.5 * (lower + upper), *drawn):
+        for joint, value in zip(model.joint_names, posture, strict=True):
+            data.qpos[judge.jnt_qposadr[judge.joint(joint).id]] = value
+        mujoco.mj_forward(judge, data)
+        M = np.zeros((judge.nv, judge.nv))
+        for row, unit in zip(M, np.eye(judge.nv), strict=True):
+            mujoco.mj_mulM(judge, data, row, unit)
+        squares = scipy.linalg.eigh(model.K_b, M[np.ix_(base, base)], eigvals_only=True)
+        longest = max(longest, 2.0 * np.pi / np.sqrt(squares[0]))
+    assert softest_period(model) == (pytest.approx(longest, rel=1e-6), 0.0)
+
+
+@pytest.mark.parametrize("load", [100.0, 200.0, 400.0])
+def test_the_softest_period_of_a_boom_counts_its_load(load):
+    """A clamped beam with a tip mass: a spring 3 EI / L^3 under the load and 0.24 of the beam's mass."""
+    expected = np.sqrt((load + 0.24 * 720.0) / (200.0 + 0.24 * 720.0)) / 0.8
+    everything, links = softest_period(ArmModel(crane_urdf(load), "tool0"))
+    assert everything == links == pytest.approx(expected, rel=0.01)
+
+
+def test_what_does_not_bend_stops_as_before_and_soft_bases_are_not_waited_for():
+    for name, deceleration in (("planar_3r", 20.0), ("arm_6r", 20.0)):
+        model = ArmModel(load_robot_description(URDF / f"{name}.urdf.xacro"))
+        n, most = model.n, np.full(model.n, deceleration)
+        soft = softness(model, np.full(n, 2.0), most, PERIOD)
+        assert np.array_equal(soft.deceleration(most, 0.0 * most, PERIOD), most)
+        assert np.isinf(soft.bandwidth).all() and not soft.stiffness.any()
+    model = ArmModel(load_robot_description(URDF / "planar_3r.urdf.xacro"))
+    slow = softness(model, np.full(3, 2.0), np.full(3, 0.5), PERIOD)
+    assert slow.rise == pytest.approx(np.full(3, softest_period(model)[0]))  # a stop of 4 s over a quicker base
+
+
+@pytest.mark.parametrize("load", [180.0, 220.0])
+def test_a_stop_of_a_crane_ends_at_rest_and_steps_no_effort(load):
+    stop = stopped_crane(load)
+    assert stop.reason == "no reference" and stop.trips == 0
+    assert stop.speed <= 1.0 and stop.last_speed < 0.3
+    assert stop.effort <= 0.3 and stop.step <= 0.1
+
+
+def test_without_its_softness_the_same_crane_is_thrown_about(monkeypatch):
+    def rigid(model: ArmModel, velocity: np.ndarray, acceleration: np.ndarray, period: float) -> Softness:
+        found = softness(model, velocity, acceleration, period)
+        n = np.full(model.n, np.inf)
+        return replace(found, rise=0.0 * found.rise, acceleration=n, bandwidth=n, stiffness=0.0 * found.rise)
+
+    monkeypatch.setattr(gate_module, "softness", rigid)
+    stop = stopped_crane(200.0, seconds=3.0)
+    assert stop.speed > 5.0 and stop.step > 1.0
