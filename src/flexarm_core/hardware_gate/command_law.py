@@ -117,8 +117,7 @@ class CommandLaw:
     def observe(self, state: ArmState, *, applied: bool) -> None:
         """Process a believed state; ``applied``: whether the command in force reached the drives until then."""
         if self.mode == "effort":
-            known = applied and self.command is not None
-            self.observed.observe(state, self.command - self.friction if known else None)
+            self.observed.observe(state, None if self.command is None or not applied else self.command - self.friction)
 
     def remember(self, command: Array, dt: float) -> Array:
         """Store a command (n,) that is now in force, ``dt`` [s] after the last one, and return it."""

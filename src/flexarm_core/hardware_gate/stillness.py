@@ -101,7 +101,7 @@ class Stillness:
     @property
     def partial(self) -> bool:
         """Whether the readings of some joints go on."""
-        return bool(self._rows.count.min() < STILL)
+        return bool(self._rows.repeats.min() < STILL)
 
     @property
     def hidden(self) -> Array:
@@ -112,7 +112,7 @@ class Stillness:
 class _Rows(NamedTuple):
     """What is known of each joint."""
 
-    count: Array  # (n,) identical readings after the first one
+    repeats: Array  # (n,) identical readings after the first one
     time: Array  # (n,) since then [s]
     judged: Array  # (n,) part of this time that was judged [s]
     before: Array  # (n,) velocity before these readings
@@ -140,13 +140,13 @@ def _note(
     most, r = 0.0, _view(memory, position.shape[0])
     for i in range(position.shape[0]):
         if position[i] == position_before[i] and velocity[i] == velocity_before[i]:
-            r.count[i] += 1.0
+            r.repeats[i] += 1.0
             r.time[i] += dt
-            most = max(most, r.count[i])
+            most = max(most, r.repeats[i])
             continue
-        if r.count[i] >= STILL:
+        if r.repeats[i] >= STILL:
             r.quiet[i] = 1.0
-        r.count[i] = r.time[i] = r.judged[i] = r.asked[i] = r.change[i] = r.motion[i] = 0.0
+        r.repeats[i] = r.time[i] = r.judged[i] = r.asked[i] = r.change[i] = r.motion[i] = 0.0
         r.before[i], r.first[i] = velocity_before[i], dt
     return int(most)
 
@@ -160,7 +160,7 @@ def _judge(
     found, r = -1, _view(memory, claimed.shape[0])
     for i in range(claimed.shape[0]):
         hidden[i] = claimed[i]
-        if r.count[i] < STILL:
+        if r.repeats[i] < STILL:
             continue
         quiet = r.quiet[i] > 0.0
         if quiet and r.judged[i] == 0.0:

@@ -24,13 +24,14 @@ class SensorFault(Fault):
 
     def draw(self) -> None:
         self.end, self.both = FOREVER, True  # a fault of the sensor, not of the network
-        self.joint, self.first = -1, None
+        self.joint = -1
+        self.first: ArmState | None = None
 
     def state(self, state: State, now: float) -> Sequence[tuple[float, State]]:
         if not self.on(now) or not isinstance(state, ArmState):
             return ((0.0, state),)
         if self.first is None:
-            self.first: ArmState | None = state
+            self.first = state
             self.joint = int(np.argmax(np.abs(state.velocity)))
         position, velocity = state.position.copy(), state.velocity.copy()
         self.spoil(position, velocity, self.first)
