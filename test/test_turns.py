@@ -41,6 +41,7 @@ DOORS = {  # file: what it calls of ENTRANCES, and what brings the positions int
 }
 OWN_TURNS = {  # files that count whole turns otherwise, and why
     "flexarm_core/turns.py": "the one place",
+    "flexarm_core/kernels/shortest_way.py": "the same, compiled",
     "flexarm_core/ik_redundancy/newton.py": "solutions of joints with limits, too, are shifted into these",
     "flexarm_core/reaction_null_space/reactionless/path.py": "by how many turns a closed path winds",
     "flexarm_core/path/pose_segments.py": "of the tool, not of a joint",

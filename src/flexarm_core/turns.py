@@ -12,26 +12,15 @@ So a difference is at most half a turn: what is given in another turn is approac
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from flexarm_core.compiled import kernel
+from flexarm_core.kernels.shortest_way import LARGEST, TURN
 from flexarm_core.types import ArmState, Array, JointReference
 
-TURN = 2.0 * math.pi  # [rad]
-LARGEST = 1e9  # [rad] position beyond which the place within a turn is not resolved: it is left as it is
 SPEED, STEP = 2.0, 0.01  # multiple of the velocity limit, plus [rad], by which the count follows a reading
-
-
-@kernel
-def shortest_way(way: float, endless: bool) -> float:
-    """Return the shortest way between two positions of a joint whose difference is ``way`` [rad | m]."""
-    if not endless or not 0.5 * TURN < abs(way) < LARGEST:
-        return way
-    return way - TURN * round(way / TURN)
 
 
 class Turns:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flexarm_core.turns import TURN, TurnCount, Turns, shortest_way
+from flexarm_core.kernels.shortest_way import TURN, shortest_way
+from flexarm_core.turns import TurnCount, Turns
 from flexarm_core.types import JointReference
 
 ENDLESS = (True, False, True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite
-from flexarm_core.turns import shortest_way
+from flexarm_core.kernels.shortest_way import shortest_way
 from flexarm_core.types import Array
 
 LONGEST_GAP = 0.1  # longest time between two samples over which positions are differentiated [s]

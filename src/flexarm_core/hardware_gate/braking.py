@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from flexarm_core.entrance import numbers
 from flexarm_core.hardware_gate.softness import Softness
 from flexarm_core.types import ArmState, Array
 
@@ -62,6 +63,7 @@ class Braking:
             most: (n,) largest deceleration.
             age: age of the state when its command arrives, beyond one period [s]; the older, the lower the bandwidth.
         """
+        most = numbers("most", most, state.velocity.size)
         w = np.full(most.size, max(min(self._frequency, PER_SAMPLE / (self._period + age)) * self.gain, SLOWEST))
         stiffness = w**2
         if self._soft is not None:

@@ -73,7 +73,8 @@ class CommandLaw:
         """
         self._model, self._limits, self.mode = model, limits, mode
         self._dynamics = JointDynamics(model)
-        self.observed = ObservedDynamics(model, limits.table, period)
+        slowest = 0.0 if soft is None else float(1.0 / soft.bandwidth.min())
+        self.observed = ObservedDynamics(model, limits, period, slowest)
         self._period, self._horizon = number("period", period, 0.0), number("horizon", horizon, 0.0)
         exact = mode != "effort" or horizon <= period
         unforeseen = np.minimum(UNFORESEEN * limits.acceleration * horizon / limits.velocity, SPEED_SHARE / 2)

@@ -14,8 +14,11 @@ each joint would not: two joints that carry a load share directions in which the
 
 The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
 ``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . (s H)^-1 y)`` is 1 for the right
-inertia. Above STRONG ``s`` falls fast (a hand lighter than told), below WEAK it rises slowly (a load), but only while a joint
-becomes faster than its acceleration limit allows.
+inertia. Above STRONG ``s`` falls fast (a hand lighter than told), below WEAK it rises slowly (a load), but only while a
+joint becomes faster than its acceleration limit allows.
+
+Links that bend answer an effort at once by much more than all that they carry: the filter is then as slow as the
+largest bandwidth of a servo on them demands (see ``softness``).
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ from __future__ import annotations
 import numpy as np
 
 from flexarm_core.compiled import kernel
-from flexarm_core.hardware_gate.limits import ACCELERATION
+from flexarm_core.entrance import finite, number, numbers
+from flexarm_core.hardware_gate.limits import ACCELERATION, JointLimits
 from flexarm_core.hardware_gate.limits import VELOCITY as VELOCITY_LIMIT
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
@@ -48,32 +52,34 @@ class ObservedDynamics:
         settling: time in which a servo on the accelerations corrects a velocity error [s].
     """
 
-    def __init__(self, model: ArmModel, table: Array, period: float) -> None:
+    def __init__(self, model: ArmModel, limits: JointLimits, period: float, slowest: float = 0.0) -> None:
         """Observe an arm.
 
         Args:
             model: arm model.
-            table: (7, n) joint limits, see :class:`JointLimits`.
+            limits: joint limits.
             period: nominal time between two commands [s].
+            slowest: least time constant of a servo on the arm, as its links bend; 0: they do not [s].
         """
-        self._model, self._table, self._period = model, table, period
+        self._model, self._table = model, limits.table
+        self._filter = max(FILTER * number("period", period, 0.0), number("slowest", slowest, 0.0))
+        self._most = MOST if self._filter == FILTER * period else 1.0  # links that bend answer efforts by more than told
         self._memory, self._scalars = np.zeros((8, model.n)), np.zeros(4)
         self._stamp: int | None = None
         self._still = np.zeros(model.n)
-        self.settling = SETTLING * FILTER * period
+        self.settling = SETTLING * self._filter
         self.reset()
         none = np.zeros(model.n)
-        _observe(self._memory, self._scalars, table, none, none, none, period, self._filter)
+        _observe(self._memory, self._scalars, limits.table, none, none, none, period, self._filter, self._most)
         self.reset()
 
     def reset(self) -> None:
         """Forget all states and efforts."""
         self._memory[:], self._scalars[:] = 0.0, (FIRST, 0.0, 0.0, 0.0)
         self._stamp, self._effort = None, None
-        self._filter = FILTER * self._period
 
     def _bias(self, state: ArmState) -> Array:
-        """Return the model's gravity and velocity terms (n,), without damping: told damping that does not exist drives."""
+        """Return the model's gravity and velocity terms (n,), without damping: what is told may not exist."""
         return self._model.effort_on_resting_base(state, self._still) - self._model.D_m * state.velocity
 
     @property
@@ -88,7 +94,7 @@ class ObservedDynamics:
         return excess
 
     def balance(self, state: ArmState) -> Array:
-        """Return the effort (n,) that goes with the mean acceleration ``z``: ``w + g``; before any state the model's."""
+        """Return the effort (n,) that goes with the mean acceleration ``z``: ``w + g``, at first the model's."""
         if self._stamp is None:
             self.observe(state, None)
         effort: Array = self._memory[W] + self._bias(state)
@@ -110,12 +116,14 @@ class ObservedDynamics:
 
     def expect(self, acceleration: Array | None) -> None:
         """Store the accelerations (n,) that the next effort in force should cause; None: they are not known."""
-        z = self._memory[Z]
-        self._memory[EXPECTED] = 0.0 if acceleration is None else self._scalars[SHARE] * (acceleration - z)
+        known = acceleration is not None
+        change = numbers("acceleration", acceleration, self._still.size) - self._memory[Z] if known else 0.0
+        self._memory[EXPECTED] = self._scalars[SHARE] * change
 
     def observe(self, state: ArmState, effort: Array | None) -> None:
         """Process a believed state, and the effort (n,) on the links that was in force until then; None: none was."""
         gravity = self._bias(state)
+        effort = None if effort is None else finite("effort", effort, self._still.size)
         before, self._stamp = self._stamp, state.stamp
         dt = 0.0 if before is None else (state.stamp - before) * 1e-9
         if effort is None or not 0.0 < dt <= LONGEST:
@@ -127,14 +135,20 @@ class ObservedDynamics:
             else:
                 self._memory[W] = effort - gravity
             return
-        _observe(self._memory, self._scalars, self._table, state.velocity, gravity, effort, dt, self._filter)
+        _observe(
+            self._memory, self._scalars, self._table, state.velocity, gravity, effort, dt, self._filter, self._most
+        )  # fmt: skip
 
 
 @kernel
 def _observe(
-    memory: Array, scalars: Array, table: Array, velocity: Array, gravity: Array, effort: Array, dt: float, filtered: float
+    memory: Array, scalars: Array, table: Array, velocity: Array, gravity: Array, effort: Array, dt: float,
+    filtered: float, most: float,
 ) -> None:  # fmt: skip
-    """Add a state and the effort (n,) in force until then to the memory (8, n) and the scalars; see the module."""
+    """Add a state and the effort (n,) in force until then to the memory (8, n) and the scalars; see the module.
+
+    ``filtered``: time constant of the low passes [s]; ``most``: largest share of the inertia.
+    """
     new, kept = 1.0 - np.exp(-dt / filtered), np.exp(-dt / MEMORY)
     response, later, forecast, counts, escapes = 0.0, 0.0, 0.0, False, False
     for i in range(velocity.shape[0]):
@@ -149,13 +163,13 @@ def _observe(
         forecast += cause * memory[EXPECTED, i] / scalars[SHARE]
         counts = counts or abs(memory[EXPECTED, i]) > COUNTS * scalars[SHARE] * table[ACCELERATION, i]
         memory[GRAVITY, i], memory[VELOCITY, i] = gravity[i], velocity[i]
-        before, most = memory[PROFILE, i], table[ACCELERATION, i] * dt
+        before, change = memory[PROFILE, i], table[ACCELERATION, i] * dt
         if velocity[i] * before < 0.0:
             memory[PROFILE, i] = 0.0
         elif abs(velocity[i]) < abs(before):
             memory[PROFILE, i] = velocity[i]
         else:
-            memory[PROFILE, i] = before + min(max(velocity[i] - before, -most), most)
+            memory[PROFILE, i] = before + min(max(velocity[i] - before, -change), change)
         escapes = escapes or abs(velocity[i] - memory[PROFILE, i]) > ESCAPES * table[VELOCITY_LIMIT, i]
     if not counts:
         scalars[RESPONSE:] *= kept
@@ -167,6 +181,6 @@ def _observe(
     if seen > STRONG * scalars[FORECAST]:
         factor = max(FALL, LEAST / scalars[SHARE])
     elif escapes and seen < WEAK * scalars[FORECAST]:
-        factor = min(RISE, MOST / scalars[SHARE])
+        factor = min(RISE, most / scalars[SHARE])
     scalars[SHARE] *= factor
     scalars[FORECAST] /= factor

@@ -48,6 +48,8 @@ class Softness:
 
     def stopping_time(self, speed: Array, acceleration: Array) -> float:
         """Return how long a stop takes longest, from speeds (n,) at decelerations (n,) [s]."""
+        n = self.rise.size
+        speed, acceleration = numbers("speed", speed, n), numbers("acceleration", acceleration, n)
         slow = np.minimum(acceleration, self.acceleration)
         return float((np.abs(speed) / slow + self.rise + 2.0 / self.bandwidth).max())
 

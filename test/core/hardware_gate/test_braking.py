@@ -16,7 +16,7 @@ def state(position: float, velocity: float) -> ArmState:
 
 
 def acceleration(braking: Braking, position: float, velocity: float) -> float:
-    return float(braking.acceleration(state(position, velocity), np.array([MOST]), np.zeros(1))[0])
+    return float(braking.acceleration(state(position, velocity), np.array([MOST]))[0])
 
 
 @pytest.mark.parametrize("velocity", [-3.0, 3.0])
@@ -35,6 +35,6 @@ def test_set_points_come_to_rest_at_the_limit_and_stay_there():
     braking, rate = Braking(np.array([MOST]), FREQUENCY, PERIOD), np.array([1.0])
     steps = 0
     while rate.any():
-        before, rate, steps = rate, braking.rate(rate, PERIOD), steps + 1
+        before, rate, steps = rate, braking.rate(rate, PERIOD, np.zeros(1)), steps + 1
         assert before - rate <= MOST * PERIOD + 1e-12
     assert steps == round(1.0 / (MOST * PERIOD))
