@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from flexarm_core.hardware_gate.status import NOT_LED
+from flexarm_core.types import ArmState
 from flexarm_tools.faults.arm_faults import NoFault
 from flexarm_tools.faults.arms import draw_arm
 from flexarm_tools.faults.data_faults import ReferencesLost, StatesLost
@@ -129,12 +130,22 @@ def test_a_first_command_far_from_what_holds_the_arm_is_seen(mode, off, bad):
     none = np.zeros(model.n)
     position = np.full(model.n, 0.3)
     sensed = SimpleNamespace(position=position, velocity=none, deflection=np.zeros(0), deflection_rate=np.zeros(0))
-    from flexarm_core.types import ArmState
-
     weight = model.gravity_effort(ArmState(0, position, none, np.zeros(0), np.zeros(0)))
     held = {"effort": weight, "velocity": none, "position": position}[mode]
     scale = model.effort_limit if mode == "effort" else model.velocity_limit
-    judge.see_first(held + off * scale, sensed, weight)
+    judge.see_first(held + off * scale, sensed, weight, none)
+    assert outcome.bad_start is bad
+
+
+@pytest.mark.parametrize(("times", "bad"), [(0.9, False), (1.1, True)])
+def test_a_first_effort_may_be_what_the_law_makes_of_the_noise_of_a_measurement(times, bad):
+    judge, outcome, model = judge_of(ReferencesLost, mode="effort")
+    none, shaken = np.zeros(model.n), np.linspace(5.0, 10.0, model.n)
+    sensed = SimpleNamespace(position=none, velocity=none, deflection=np.zeros(0), deflection_rate=np.zeros(0))
+    state = ArmState(0, none, none, np.zeros(0), np.zeros(0))
+    weight, inertia = model.gravity_effort(state), model.blocks(state).H_m
+    most = 0.05 * model.effort_limit + np.abs(inertia) @ shaken
+    judge.see_first(weight + times * most, sensed, weight, shaken)
     assert outcome.bad_start is bad
 
 

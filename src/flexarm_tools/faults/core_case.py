@@ -25,6 +25,7 @@ LONGEST_STEP = 0.004  # [s] of the simulation loop
 AFTER = 1.1  # [s] simulated time after the end of a fault, or after 0.3 s of a permanent one
 BRAKING = 0.6  # [s] after which a stop must have come to rest
 RESET_TIME = 0.6  # [s] simulated time after a reset
+LOUDEST = 4.0  # times its standard deviation: largest noise of a velocity
 TRAVEL = 0.0005  # [s] transport time of a message without delay
 
 
@@ -316,7 +317,8 @@ class Case:
             return
         if not self._commanded:
             self._commanded = True
-            self._judge.see_first(command, self.backend.sensed(), self.backend.joint_dynamics()[1])
+            shaken = 2.0 * self._source.bandwidth * LOUDEST * self._noise
+            self._judge.see_first(command, self.backend.sensed(), self.backend.joint_dynamics()[1], shaken)
         self._newest_command, self._rested = self._now, self._rests(self.arm.model.velocity_limit)
         bad = not np.isfinite(command).all()
         if self.setting.mode == "effort":
