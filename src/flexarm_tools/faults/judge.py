@@ -133,10 +133,8 @@ class Judge:
         mode, model = self._outcome.mode, self._model
         if mode == "effort":
             state = ArmState(0, sensed.position, sensed.velocity, sensed.deflection, sensed.deflection_rate)
-            told, most = (
-                model.gravity_effort(state),
-                NEAR * model.effort_limit + np.abs(model.blocks(state).H_m) @ shaken,
-            )
+            told, inertia = model.gravity_effort(state), model.blocks(state).H_m
+            most = NEAR * model.effort_limit + np.abs(inertia) @ shaken
             off = command - np.clip(command, np.minimum(told, weight), np.maximum(told, weight))
         else:
             off, most = command - (sensed.position if mode == "position" else 0.0), NEAR * self._speed
