@@ -15,6 +15,7 @@ from flexarm_tools.faults.data_faults import ReferencesLost, StatesLost
 from flexarm_tools.faults.gate_under_test import Seen
 from flexarm_tools.faults.judge import Judge
 from flexarm_tools.faults.outcome import ACCELERATION_BAR, Outcome
+from flexarm_tools.faults.sensor_faults import JointsSwapped
 from flexarm_tools.faults.tally import failures, tally
 
 STEP = 0.001
@@ -113,6 +114,15 @@ def test_after_a_reset_a_trip_may_end():
     for one, reset in ((Seen("tripped", "x", 1, error=True), False), (RUNS, True)):
         judge.see_status(2.0, one, reset=reset, stopped=True)
     assert not outcome.missed
+
+
+@pytest.mark.parametrize(("fault", "early"), [(ReferencesLost, True), (JointsSwapped, False)])
+def test_after_a_reset_a_gate_may_run_into_a_fault_that_shows_in_motion_alone(fault, early):
+    judge, outcome, _ = judge_of(fault)
+    for k, reset in enumerate([False] * 10 + [True] * 100):
+        one = RUNS if reset else Seen("tripped", "x", 1, error=True)
+        judge.see_status(0.25 + k * STEP, one, reset=reset, stopped=True)
+    assert outcome.resumed_early is early
 
 
 def test_an_error_where_nothing_is_wrong_is_seen():

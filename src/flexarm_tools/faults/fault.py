@@ -42,6 +42,7 @@ class Fault:
         must: whether a lasting fault must cause a stop.
         must_not_trip: whether the gate must go on by itself.
         may_resume: whether the gate may resume during the fault, as after a permanent step of the clock.
+        moving: whether it shows only while the arm moves: after a reset the gate may run until then.
         modes: command modes in which it can occur.
         layouts: layouts in which it can occur: references of a control loop never leave its process.
         random_arms: names of the random arms to choose from.
@@ -69,6 +70,7 @@ class Fault:
     cause = ""
     must = False
     may_resume = False
+    moving = False
     must_not_trip = False
     modes: tuple[str, ...] = MODES
     layouts: tuple[str, ...] = LAYOUTS

@@ -157,15 +157,17 @@ class Judge:
         wrong = (halted and not seen.error) or (seen.error and all(fault.harmless for fault in self._faults))
         outcome.mislabeled += self._wrong_since is None and wrong
         self._wrong_since = (self._wrong_since or now) if wrong else None
-        early = stopped and seen.state == "running" and self._must_rest(now)
+        early = stopped and seen.state == "running" and self._must_rest(now, reset=reset)
         self._early_since = (self._early_since or now) if early else None
         outcome.resumed_early |= early and now - (self._early_since or now) > BRIEF
         if self._stopping and seen.state == "running":
             outcome.resumed_early |= bool(np.max(self._now_moving / self._speed) > SLOW)
         self._stopping = seen.state == "stopping"
 
-    def _must_rest(self, now: float) -> bool:
+    def _must_rest(self, now: float, *, reset: bool) -> bool:
         """Return whether a fault lasts during which the gate must not run."""
         return len(self._faults) == 1 and any(
-            fault.stops and not fault.may_resume and fault.start + STOP_BAR < now < fault.end for fault in self._faults
+            fault.stops and not fault.may_resume and fault.start + STOP_BAR < now < fault.end
+            for fault in self._faults
+            if not (reset and fault.moving)
         )

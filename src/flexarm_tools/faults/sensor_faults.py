@@ -20,6 +20,7 @@ class SensorFault(Fault):
 
     cause = READS
     late = True  # no software knows at once how a joint moves whose sensor lies: the bar of blind cases applies
+    moving = True
     pairs = False
 
     def draw(self) -> None:
