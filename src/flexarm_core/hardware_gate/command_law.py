@@ -115,10 +115,11 @@ class CommandLaw:
         self.reset()
         self.rate = state.velocity.copy()
 
-    def observe(self, state: ArmState, *, applied: bool) -> None:
+    def observe(self, state: ArmState, age: float, *, applied: bool) -> None:
         """Process a believed state; ``applied``: whether the command in force reached the drives until then."""
         if self.mode == "effort":
-            self.observed.observe(state, None if self.command is None or not applied else self.command - self.friction)
+            known = None if self.command is None or not applied else self.command - self.friction
+            self.observed.observe(state, known, age)
 
     def remember(self, command: Array, dt: float) -> Array:
         """Store a command (n,) that is now in force, ``dt`` [s] after the last one, and return it."""
@@ -253,14 +254,16 @@ class CommandLaw:
         self._report_limited(outside, "position, velocity or acceleration")
         return np.where(outside, np.clip(asked, lowest, highest), asked)
 
-    def _feasible(self, effort: Array, state: ArmState, friction: Array, *, braking: bool = False) -> Array:
+    def _feasible(
+        self, effort: Array, state: ArmState, friction: Array, *, braking: bool = False, told: bool = False
+    ) -> Array:  # fmt: skip
         """Return an effort (n,) within all effort limits; if a motor saturates, scale the accelerations of all joints.
 
         ``bias + s (effort - bias)`` causes ``s`` times the acceleration; ``bias`` is the effort at zero acceleration.
         Limiting only one effort would cause unwanted accelerations of the other joints. If a motor cannot even keep the
         velocity of its joint, because of gravity or because the arm moves so fast, or could not if it moved FASTER,
         every joint brakes, as far as its motor can; so it does in a stop that scaling would leave less than LEAST of
-        its decelerations.
+        its decelerations. ``told``: by the told dynamics, not the observed ones.
         """
         most = self._limits.effort
         if (np.abs(effort) <= most).all():
@@ -268,7 +271,7 @@ class CommandLaw:
         self.observed.expect(None)
         inertia, model_bias = self._dynamics.terms(state)
         still = np.zeros(most.size)
-        bias = self.observed.effort(state, still, inertia) + friction
+        bias = (model_bias + self._load if told else self.observed.effort(state, still, inertia)) + friction
         faster = bias
         if not braking:
             faster = bias + (FASTER**2 - 1.0) * (model_bias - self._model.gravity_effort(state))
@@ -336,7 +339,9 @@ class CommandLaw:
         self.braking.reset()
         self._lag[:] = 0.0
 
-    def brake(self, state: ArmState, dt: float, age: float = 0.0, *, predicted: bool = False) -> Array:
+    def brake(
+        self, state: ArmState, dt: float, age: float = 0.0, *, predicted: bool = False, late: bool = False
+    ) -> Array:  # fmt: skip
         """Return the command (n,) that decelerates at the limit and then holds where the joints came to rest.
 
         Args:
@@ -344,6 +349,7 @@ class CommandLaw:
             dt: time since the last command [s].
             age: age of the state when its command arrives, beyond one period [s].
             predicted: whether the state is predicted: the motion of an elastic base is unknown then.
+            late: whether commands act too late for what is observed to tell what they do: the model alone decides.
         """
         self.limited = ()
         if self.mode != "effort":
@@ -355,23 +361,21 @@ class CommandLaw:
         hardest = hardest_braking(self._limits, state.velocity)
         most = self.braking.deceleration(hardest, hardest if predicted else self._needed(state), dt)
         wanted = self.braking.acceleration(state, most, age)
-        if predicted:
-            effort = self._dynamics.effort(state, wanted) + self._load
-            return self._bounded_effort(np.clip(effort, -self._limits.effort, self._limits.effort), dt)
+        if predicted or late:
+            effort = self._dynamics.effort(state, wanted) + (self._load if predicted else 0.0)
+            return self._bounded_effort(self._feasible(effort, state, self._no_friction, braking=True, told=True), dt)
         wanted = wanted - self.observed.excess / self.observed.settling
         effort = self.observed.effort(state, wanted, self._dynamics.terms(state)[0])
         self.observed.expect(wanted)
         return self._bounded_effort(self._feasible(effort, state, self._no_friction, braking=True), dt)
 
     def load(self, measured: ArmState) -> Array:
-        """Return the effort (n,) beyond the model's that bears the arm as last measured, without what friction takes.
+        """Return the effort (n,) beyond the model's that has borne the arm for long, without what friction takes.
 
-        Predictions without measurements go on with it.
+        Predictions without measurements go on with it; what was measured last may be what is wrong.
         """
         if measured.stamp != self._loaded_at:
-            self._loaded_at = measured.stamp
-            inertia, bias = self._dynamics.terms(measured)
-            load = self.observed.effort(measured, np.zeros(bias.size), inertia) - bias
+            self._loaded_at, load = measured.stamp, self.observed.lasting
             along = load * np.sign(measured.velocity)
             self._load = load - np.sign(measured.velocity) * np.clip(along, 0.0, self._limits.friction)
         return self._load

@@ -256,7 +256,7 @@ class HardwareGate:
         self._arrivals.came(age)
         self._stale = self._law.mode == "effort" and (age or 0.0) >= self._bearable
         self._see(state)
-        self._law.observe(state, applied=not self._silent)
+        self._law.observe(state, self._age, applied=not self._silent)
         if self._lateness.suspended:
             self._recover(state, gap)
         if before is None and self._state in STOPPED and self._law.command is None:
@@ -427,6 +427,8 @@ class HardwareGate:
         self._supervisor.reset()
         self._response.acknowledge()
         self._lateness.reset()
+        if self._fallback:
+            self._law.observed.reset()  # others had the drives
         self._fallback = False
         if self._state is GateState.TRIPPED:
             self._state, self._reason, self._good = GateState.STOPPING, "reset, waiting for good references", 0
@@ -621,7 +623,7 @@ class HardwareGate:
         now -= self._lateness.within(now, RECENT)  # it could not brake meanwhile
         name = self._speed.failing_stop(state, now, late=self._age >= self._bearable)
         if name:
-            if self._response.hinted or self._age >= self._bearable:
+            if self._age >= self._bearable:
                 self._law.braking.gain *= 0.5
             reason = f"the stop does not slow {name}: its commands do not reach the drive, or come too late"
             self._give_up(reason, latched=not self._lateness.is_busy(self._now()))
@@ -669,8 +671,10 @@ class HardwareGate:
         waits = self._contested or self._late or self._lateness.suspended
         if waits or (self._rebase and self._law.mode == "position"):
             return False
-        speed = state.velocity if self._law.mode == "effort" else self._law.rate
-        slow = (np.abs(speed) <= CREEPING * self.limits.velocity).all()
+        speed = np.abs(state.velocity)
+        if self._law.mode != "effort":  # drives may still pull joints to set points that rest
+            speed = np.maximum(speed, np.abs(self._law.rate))
+        slow = (speed <= CREEPING * self.limits.velocity).all()
         return self._good >= self.config.recovery_samples and bool(slow)
 
     @property
@@ -754,7 +758,8 @@ class HardwareGate:
                 law.restart(state)
                 law.rate = np.zeros(self.model.n)
                 return state.position.copy()
-        return law.brake(state, self.config.period, max(self._age, self._response.suspected))
+        late = self._age >= self._bearable or self._response.suspected > 0.0
+        return law.brake(state, self.config.period, max(self._age, self._response.suspected), late=late)
 
     def _unseen(self, *, brakes: bool) -> Array | None:
         """Return the command (n,) without a believable state: use the prediction, or bring set points to rest."""

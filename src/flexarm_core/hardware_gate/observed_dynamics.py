@@ -41,7 +41,8 @@ SMOOTH, MEMORY = 0.5, 0.02  # weight of a new sample in what is compared, and [s
 COUNTS = 0.25  # fraction of the acceleration limits: smaller expected changes of the acceleration prove nothing
 ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the acceleration limits allow escape
 LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
-Z, W, GRAVITY, VELOCITY, PROFILE, CAUSE, EFFECT, EXPECTED = range(8)  # rows of the memory
+STEADY = 0.5  # [s] time constant of what lasts
+Z, W, GRAVITY, VELOCITY, PROFILE, CAUSE, EFFECT, EXPECTED, LASTING = range(9)  # rows of the memory
 SHARE, RESPONSE, LATER, FORECAST = range(4)  # scalars
 
 
@@ -62,21 +63,21 @@ class ObservedDynamics:
             slowest: least time constant of a servo on the arm, as its links bend; 0: they do not [s].
         """
         self._model, self._table = model, limits.table
-        self._filter = max(FILTER * number("period", period, 0.0), number("slowest", slowest, 0.0))
-        self._most = MOST if self._filter == FILTER * period else 1.0  # links that bend answer efforts by more than told
-        self._memory, self._scalars = np.zeros((8, model.n)), np.zeros(4)
+        self._period, self._slowest = number("period", period, 0.0), number("slowest", slowest, 0.0)
+        self._most = MOST if self._slowest <= FILTER * period else 1.0  # what bends answers by more than told
+        self._memory, self._scalars = np.zeros((9, model.n)), np.zeros(4)
         self._stamp: int | None = None
         self._still = np.zeros(model.n)
-        self.settling = SETTLING * self._filter
         self.reset()
         none = np.zeros(model.n)
-        _observe(self._memory, self._scalars, limits.table, none, none, none, period, self._filter, self._most)
+        _observe(self._memory, self._scalars, limits.table, none, none, none, period, 1.0, self._most)
         self.reset()
 
     def reset(self) -> None:
         """Forget all states and efforts."""
         self._memory[:], self._scalars[:] = 0.0, (FIRST, 0.0, 0.0, 0.0)
-        self._stamp, self._effort = None, None
+        self._stamp = None
+        self.settling = SETTLING * max(FILTER * self._period, self._slowest)
 
     def _bias(self, state: ArmState) -> Array:
         """Return the model's gravity and velocity terms (n,), without damping: what is told may not exist."""
@@ -92,6 +93,12 @@ class ObservedDynamics:
         """(n,) speeds beyond what the acceleration limits allow since the joints were slower [rad/s | m/s]."""
         excess: Array = self._memory[VELOCITY] - self._memory[PROFILE]
         return excess
+
+    @property
+    def lasting(self) -> Array:
+        """(n,) effort beyond the model's that lasts: a load, friction [N*m | N]."""
+        lasting: Array = self._memory[LASTING]
+        return lasting
 
     def balance(self, state: ArmState) -> Array:
         """Return the effort (n,) that goes with the mean acceleration ``z``: ``w + g``, at first the model's."""
@@ -120,8 +127,16 @@ class ObservedDynamics:
         change = numbers("acceleration", acceleration, self._still.size) - self._memory[Z] if known else 0.0
         self._memory[EXPECTED] = self._scalars[SHARE] * change
 
-    def observe(self, state: ArmState, effort: Array | None) -> None:
-        """Process a believed state, and the effort (n,) on the links that was in force until then; None: none was."""
+    def observe(self, state: ArmState, effort: Array | None, age: float = 0.0) -> None:
+        """Process a believed state.
+
+        Args:
+            state: the state.
+            effort: (n,) effort on the links that was in force until then; None: none was.
+            age: age of the state when the command that answers it acts, beyond one period [s].
+        """
+        filtered = max(FILTER * (self._period + number("age", age, 0.0)), self._slowest)
+        self.settling = SETTLING * filtered
         gravity = self._bias(state)
         effort = None if effort is None else finite("effort", effort, self._still.size)
         before, self._stamp = self._stamp, state.stamp
@@ -131,12 +146,13 @@ class ObservedDynamics:
             self._memory[GRAVITY], self._memory[VELOCITY] = gravity, state.velocity
             self._memory[PROFILE] = np.clip(state.velocity, -self._table[VELOCITY_LIMIT], self._table[VELOCITY_LIMIT])
             if effort is None:
-                self._memory[W], self._memory[Z] = 0.0, self._model.forward_dynamics(state, gravity)
+                damped = gravity + self._model.D_m * state.velocity
+                self._memory[W], self._memory[Z] = 0.0, self._model.forward_dynamics(state, damped)
             else:
                 self._memory[W] = effort - gravity
             return
         _observe(
-            self._memory, self._scalars, self._table, state.velocity, gravity, effort, dt, self._filter, self._most
+            self._memory, self._scalars, self._table, state.velocity, gravity, effort, dt, filtered, self._most
         )  # fmt: skip
 
 
@@ -145,16 +161,17 @@ def _observe(
     memory: Array, scalars: Array, table: Array, velocity: Array, gravity: Array, effort: Array, dt: float,
     filtered: float, most: float,
 ) -> None:  # fmt: skip
-    """Add a state and the effort (n,) in force until then to the memory (8, n) and the scalars; see the module.
+    """Add a state and the effort (n,) in force until then to the memory (9, n) and the scalars; see the module.
 
     ``filtered``: time constant of the low passes [s]; ``most``: largest share of the inertia.
     """
-    new, kept = 1.0 - np.exp(-dt / filtered), np.exp(-dt / MEMORY)
+    new, kept, slowly = 1.0 - np.exp(-dt / filtered), np.exp(-dt / MEMORY), 1.0 - np.exp(-dt / STEADY)
     response, later, forecast, counts, escapes = 0.0, 0.0, 0.0, False, False
     for i in range(velocity.shape[0]):
         cause = effort[i] - memory[GRAVITY, i] - memory[W, i]
         effect = (velocity[i] - memory[VELOCITY, i]) / dt - memory[Z, i]
         memory[W, i] += new * cause
+        memory[LASTING, i] += slowly * (memory[W, i] - memory[LASTING, i])
         memory[Z, i] += new * effect
         memory[CAUSE, i] += SMOOTH * (cause - memory[CAUSE, i])
         memory[EFFECT, i] += SMOOTH * (effect - memory[EFFECT, i])

@@ -126,9 +126,8 @@ class Response:
 
     @property
     def hinted(self) -> bool:
-        """Whether the motion fits a delay better than commands in time, and better than no commands."""
-        best = self._misfit[:-1].min()
-        return bool(self._in_time - best > HINT and self._misfit[-1] - best > HINT)
+        """Whether the motion is doubted, or fits a delay, or no commands, better than commands in time."""
+        return bool(self.doubted or self._in_time - self._misfit.min() > HINT)
 
     def on_state(self, state: ArmState, command: Array) -> None:
         """Process a believed state, and the effort (n,) that was in force until then."""

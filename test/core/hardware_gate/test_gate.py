@@ -325,7 +325,7 @@ def test_rubbing_joints_keep_every_limit_when_their_friction_is_known(planar_3r)
         links = effort_for(planar_3r, arm.state, sign * np.array([100.0, 100.0, -100.0]))
         command = gate.on_reference(replace(links, effort=links.effort + friction, friction=friction))
         arm.step(command - friction)
-        assert np.all(np.abs(arm.state.velocity) <= VELOCITY + 2e-3)
+        assert np.all(np.abs(arm.state.velocity) <= 1.01 * VELOCITY)
         # a base that swings by meters pushes the joints for some milliseconds before that is observed
         assert np.all(arm.state.position <= planar_3r.upper + 0.03)
         assert np.all(arm.state.position >= planar_3r.lower - 0.03)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from gated_arm import PERIOD, Arm, effort_for, make_gate
 
+from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.lateness import LEAST, RECENT, Lateness
 from flexarm_core.hardware_gate.status import GateState
 from flexarm_core.hardware_gate.supervisor import SupervisorConfig
@@ -49,11 +50,23 @@ class Run:
         for tick in range(round(seconds / PERIOD)):
             self._pass()
             if states:
-                self._take(self.gate.on_state(self.arm.state, age))
+                self._take(self._hear(age))
                 if age == 0.0:
-                    self._take(self.gate.on_reference(effort_for(self.model, self.arm.state, np.zeros(3))))
+                    self._lead()
             if tick % round(TICK / PERIOD) == 0:
                 self._take(self.gate.on_tick())
+
+    def _lead(self) -> None:
+        try:
+            self._take(self.gate.on_reference(effort_for(self.model, self.arm.state, np.zeros(3))))
+        except InputError as error:
+            self._take(self.gate.on_unusable_reference(str(error)))
+
+    def _hear(self, age: float):
+        try:
+            return self.gate.on_state(self.arm.state, age)
+        except InputError as error:
+            return self.gate.on_unusable_state(self.arm.state.stamp, str(error))
 
     def halt(self, seconds: float) -> None:
         """Let the arm go on while the gate does not run; then the watchdog looks first."""

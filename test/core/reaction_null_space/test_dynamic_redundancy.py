@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from confirmed import meet
 from rns_cases import WEIGHTLESS, case, text_of, without
 from rns_loop import close_loop
 
@@ -91,7 +92,7 @@ def test_the_gate_passes_what_is_allowed_and_limits_each_branch_by_its_own(name)
     quiet = model.inverse_dynamics(model.blocks(state), state, np.linspace(0.1, 0.4, model.n))
     for wanted in (quiet, 100.0 * model.effort_limit):
         gate = HardwareGate(model, limits, HardwareGateConfig())
-        gate.on_state(state)
+        meet(gate, state)
         command = gate.on_reference(JointReference(state.stamp, effort=wanted))
         assert command is not None
         if wanted is quiet:
