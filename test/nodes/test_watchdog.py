@@ -218,7 +218,7 @@ def test_a_gate_that_got_no_processor_for_longer_than_the_blind_time_goes_on_by_
     run(HALTED)
     os.kill(gate, signal.SIGCONT)
     run(0.5)
-    live.until(runs, "running again")
+    live.until(runs, "running again", timeout=90.0)  # once the machine is punctual: with other work that takes a while
     said = [text for _, text in live.said("hardware_gate")[count:]]
     assert any("controlled stop" in text for text in said)
     assert not any("tripped" in text for text in said), said
