@@ -36,6 +36,7 @@ class HardwareGateConfig(Settings):
     recovery_samples: int = setting(5, "number of consecutive valid references that end a stop", "", 1)
     hold_frequency: float = setting(20.0,
         "bandwidth of the servo that brakes and holds the arm during a stop in effort mode", "rad/s", 0.1)
+    fallback: bool = setting(False, "whether a fallback controller gets the drives when the gate asks for it")
     base_measured: bool = setting(True, "whether joint states contain the motion of an elastic base")
     lockstep: bool = setting(False,
         "answer each joint state with exactly one command and measure time by stamps only, for a lockstep simulation")

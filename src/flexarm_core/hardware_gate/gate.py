@@ -256,7 +256,8 @@ class HardwareGate:
         self._arrivals.came(age)
         self._stale = self._law.mode == "effort" and (age or 0.0) >= self._bearable
         self._see(state)
-        self._law.observe(state, self._age, applied=not self._silent)
+        given = self._fallback and self.config.fallback  # others have the drives
+        self._law.observe(state, self._age, applied=not (self._silent or given))
         if self._lateness.suspended:
             self._recover(state, gap)
         if before is None and self._state in STOPPED and self._law.command is None:
@@ -425,7 +426,7 @@ class HardwareGate:
         elif self._fallback and silence > self.config.state_timeout:
             raise InputError(f"no usable joint state for {silence:.3f} s: the drives cannot be taken over")
         self._supervisor.reset()
-        self._response.acknowledge()
+        self._response.acknowledge(self._bearable if self._fallback and self._law.mode == "effort" else 0.0)
         self._lateness.reset()
         if self._fallback:
             self._law.observed.reset()  # others had the drives

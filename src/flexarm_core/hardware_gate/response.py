@@ -97,9 +97,13 @@ class Response:
         )
         self.reset()
 
-    def acknowledge(self) -> None:
-        """Assume that commands act in time again, as the operator confirmed; keep the old age as ``suspected``."""
-        suspected = max(self.age, self.suspected)
+    def acknowledge(self, least: float = 0.0) -> None:
+        """Assume that commands act in time again, as the operator confirmed.
+
+        Args:
+            least: age that is suspected at least [s]; the old age is suspected in any case.
+        """
+        suspected = max(self.age, self.suspected, number("least", least, 0.0))
         self.reset()
         self.suspected = suspected
 

@@ -31,7 +31,7 @@ class HardwareGateNode(ArmNode):
         Parameter("command_mode", "string", COMMAND_MODES[0],
             "ros2_control command interface in use; changes while active require the parameter controller_manager",
             choices=COMMAND_MODES, live=True),
-        *rows(HardwareGateConfig, without=("command_mode", "period", "base_measured")),
+        *rows(HardwareGateConfig, without=("command_mode", "period", "base_measured", "fallback")),
         Parameter("controller_manager", "string", "",
             "name of the controller manager that must have the command controller active; empty: not checked"),
         Parameter("joints", "string[]", [""],

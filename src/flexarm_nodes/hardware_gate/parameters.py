@@ -58,6 +58,7 @@ def hardware_gate(values: Values, model: ArmModel, clock: Callable[[], float] = 
         HardwareGateConfig,
         values,
         period=1.0 / values["rate"],
+        fallback=bool(values["fallback_controller"]),
         base_measured=values["base_state_source"] != NO_BASE_STATE,
         supervisor=record_of(SupervisorConfig, values),
     )

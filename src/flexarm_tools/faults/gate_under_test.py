@@ -86,7 +86,7 @@ class GateUnderTest:
             answer: source of references for a control loop.
         """
         self._now = 0.0
-        self.gate = hardware_gate(gate_values(mode, rate), model)
+        self.gate = hardware_gate(gate_values(mode, rate) | {"fallback_controller": "drives"}, model)
         self.gate._clock = lambda: self._now
         self.gate.reset()
         self.loop = layout == LOOP

@@ -125,8 +125,9 @@ def test_the_arm_is_braked_as_before_until_the_drives_take_the_other_kind_of_com
     for tick in range(20, 60):
         command = answers(gate, state(tick, velocity=fast))[-1]
     assert gate.status.state is GateState.STOPPING  # set points rest, the arm does not
+    slow = np.full(3, 0.01)
     for tick in range(60, 90):
-        command = answers(gate, state(tick, velocity=(0.01, 0.01, 0.01)))[-1]
+        command = answers(gate, state(tick, START + (fast - slow) * 60 * PERIOD, slow))[-1]
     assert gate.status.state is GateState.RUNNING and np.all(np.abs(command) <= 0.5)
 
 
