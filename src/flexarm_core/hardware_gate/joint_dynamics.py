@@ -7,8 +7,6 @@ import numpy as np
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
 from flexarm_core.types import ArmState, Array
 
-ANSWERED = 0.1  # [rad] largest phase delay at which base oscillations are fully compensated
-
 
 class JointDynamics:
     """Equation of motion of the joints on an elastic base that reacts to their motion.
@@ -39,28 +37,6 @@ class JointDynamics:
             return self._model.forward_dynamics(state, effort)
         inertia, bias = self.terms(state)
         return np.linalg.solve(inertia, effort - bias).astype(np.float64, copy=False)
-
-    def push(self, state: ArmState, delay: float) -> tuple[Array, Array]:
-        """Return the accelerations (n,) due to the base, ``-H^-1 p``: a part to compensate, and the rest.
-
-        ``p = -H_bm^T H_b^-1 f`` with the force ``f`` on the base that is not due to the joint accelerations. It is
-        split into the modes of the base with fixed joints, ``K v = w^2 H_b v``, where stiff modes only transmit the
-        motion of slow modes. Efforts that act ``delay`` [s] after the state may compensate a mode fully if its phase
-        advances by at most ANSWERED in that time, and not at all if it advances by twice that.
-        """
-        model = self._model
-        if not model.m:
-            return np.zeros(model.n), np.zeros(model.n)
-        blocks, (inertia, _) = self._blocks_of(state), self.terms(state)
-        force = model.K_b @ state.deflection + model.D_b @ state.deflection_rate + blocks.c_b - blocks.dH_bm_qd
-        root = np.linalg.cholesky(blocks.H_b)
-        half = np.linalg.solve(root, np.column_stack((model.K_b, force)))
-        squares, modes = np.linalg.eigh(np.linalg.solve(root, half[:, :-1].T))
-        share = np.clip(2.0 - np.sqrt(np.maximum(squares, 0.0)) * delay / ANSWERED, 0.0, 1.0)
-        modal = modes.T @ half[:, -1]
-        moved = np.linalg.solve(root.T, np.column_stack((modes @ (share * modal), modes @ ((1.0 - share) * modal))))
-        joints: Array = np.linalg.solve(inertia, blocks.H_bm.T @ moved).astype(np.float64, copy=False)
-        return joints[:, 0], joints[:, 1]
 
     def terms(self, state: ArmState) -> tuple[Array, Array]:
         """Return ``H`` (n, n) and the effort (n,) at zero joint acceleration."""

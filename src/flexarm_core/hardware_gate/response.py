@@ -56,10 +56,6 @@ class Response:
     Attributes:
         age: delay of the commands, from the time of the states [s]; 0 if they act in time, or if it is unknown.
         suspected: age before the acknowledgment, until the motion shows that commands act in time [s].
-        unexplained: (n,) mean over SLOW of the measured joint accelerations minus those that the commands should cause:
-            errors of the model, payload, friction. Of all delays that fit as well as commands in time, the one that
-            leaves least unexplained counts; 0 where unknown, while commands may be late, and for an arm on an elastic
-            base.
         doubted: whether the motion fits the assumption of no commands better than that of commands in time, until
             commands in time fit best, or the arm rests; always False for an arm on an elastic base.
     """
@@ -121,7 +117,6 @@ class Response:
         """Begin the evaluation of a new motion; earlier commands are kept."""
         self._forget()
         self.doubted = False
-        self.unexplained = np.zeros(self._limit.size)
         self._start: ArmState | None = None
 
     def _forget(self) -> None:
@@ -147,7 +142,6 @@ class Response:
         now, begin = ((stamp - self._origin) * 1e-9 for stamp in (state.stamp, self._start.stamp))
         if now - begin < INTERVAL:
             return
-        self.unexplained = np.zeros(self._limit.size)
         if dt <= LONGEST:
             self._judge(self._start, state, begin, now)
         self._start = state
@@ -196,10 +190,6 @@ class Response:
         if square.min() > max(STRANGE, ALIKE * square[0]) or (idle and square[-1] > max(STRANGE, square[0])):
             self._forget()
             self.doubted = True
-        if self.age == self.suspected == 0.0:
-            effort = np.nan_to_num(self._slow[:-1][misfit[:-1] <= in_time]) * self._limit
-            left = np.linalg.solve(blocks.H_m, effort.T)
-            self.unexplained = np.clip(0.0, left.min(axis=1), left.max(axis=1)).astype(np.float64, copy=False)
 
 
 def _middle(one: ArmState, other: ArmState) -> ArmState:

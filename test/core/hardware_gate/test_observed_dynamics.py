@@ -1,0 +1,135 @@
+"""Observed dynamics, against Pinocchio: what efforts do to an arm with a load that nobody mentioned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from confirmed import meet
+
+from flexarm_core.hardware_gate.config import HardwareGateConfig
+from flexarm_core.hardware_gate.gate import HardwareGate
+from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.hardware_gate.observed_dynamics import MOST, ObservedDynamics
+from flexarm_core.hardware_gate.status import GateState
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState, JointReference
+
+PERIOD, STEPS, NONE = 0.002, 8, np.zeros(0)
+UR10 = Path(pin.__file__).parents[4] / "share/example-robot-data/robots/ur_description/urdf/ur10_robot.urdf"
+POSTURE = np.array([0.3, -1.2, 1.4, -0.4, -1.1, 0.5])
+
+
+class Loaded:
+    """A UR10, told without its load, or with a hand of other inertia."""
+
+    def __init__(self, load: float = 0.0, hand: float = 1.0) -> None:
+        text = UR10.read_text(encoding="utf-8")
+        self.told, self.real = ArmModel(text, "tool0", (0.0, 0.0, -9.81)), pin.buildModelFromXML(text)
+        frame = self.real.frames[self.real.getFrameId("tool0")]
+        link = self.real.inertias[frame.parentJoint]
+        self.real.inertias[frame.parentJoint] = pin.Inertia(hand * link.mass, link.lever, hand * link.inertia)
+        if load:
+            place = frame.placement * pin.SE3(np.eye(3), np.array([0.05, 0.0, 0.1]))
+            self.real.appendBodyToJoint(frame.parentJoint, pin.Inertia(load, np.zeros(3), 1e-3 * np.eye(3)), place)
+        self.data, self.q, self.v, self.tick = self.real.createData(), POSTURE.copy(), np.zeros(6), 0
+        velocity = self.told.velocity_limit
+        self.limits = JointLimits(
+            self.told.lower, self.told.upper, velocity, np.full(6, 20.0), self.told.effort_limit, np.full(6, np.inf)
+        )
+
+    @property
+    def state(self) -> ArmState:
+        return ArmState(round(self.tick * PERIOD * 1e9), self.q.copy(), self.v.copy(), NONE, NONE)
+
+    @property
+    def bearing(self) -> np.ndarray:
+        """Effort that bears the arm with its load."""
+        return np.asarray(pin.computeGeneralizedGravity(self.real, self.data, self.q))
+
+    def step(self, effort: np.ndarray) -> np.ndarray:
+        """Move for a period; return the mean acceleration."""
+        before = self.v
+        for _ in range(STEPS):
+            self.v = self.v + PERIOD / STEPS * pin.aba(self.real, self.data, self.q, self.v, effort)
+            self.q = self.q + PERIOD / STEPS * self.v
+        self.tick += 1
+        return (self.v - before) / PERIOD
+
+
+def test_at_first_the_model_says_what_an_effort_does_and_which_effort_does_it():
+    arm, rng = Loaded(), np.random.default_rng(1)
+    observed = ObservedDynamics(arm.told, arm.limits, PERIOD)
+    state = ArmState(0, POSTURE, rng.uniform(-0.5, 0.5, 6), NONE, NONE)
+    effort = arm.told.gravity_effort(state) + rng.uniform(-1.0, 1.0, 6) * 0.01 * arm.told.effort_limit
+    caused = observed.acceleration(state, effort[None])[0]
+    assert np.allclose(caused, arm.told.forward_dynamics(state, effort) + undamped(arm.told, state), rtol=1e-6)
+    again = observed.effort(state, caused, arm.told.blocks(state).H_m)
+    assert np.allclose(again, effort, rtol=1e-9)
+
+
+def undamped(model: ArmModel, state: ArmState) -> np.ndarray:
+    """What the told damping takes, which is not counted on."""
+    return np.linalg.solve(model.blocks(state).H_m, model.D_m * state.velocity)
+
+
+@pytest.mark.parametrize("load", [1.0, 5.0, 10.0])
+def test_an_effort_that_bears_a_load_is_one_that_causes_nothing_whatever_the_model_says(load):
+    arm = Loaded(load)
+    observed, effort = ObservedDynamics(arm.told, arm.limits, PERIOD), arm.bearing
+    assert np.abs(arm.told.forward_dynamics(arm.state, effort)).max() > 100.0
+    for _ in range(100):
+        observed.observe(arm.state, effort)
+        arm.step(effort)
+    assert np.abs(observed.acceleration(arm.state, effort[None])).max() < 0.1
+    assert np.abs(arm.v).max() < 0.01
+
+
+def test_a_steady_acceleration_is_the_one_that_is_measured_and_a_falling_load_raises_the_share():
+    arm = Loaded(5.0)
+    observed, effort, shares = ObservedDynamics(arm.told, arm.limits, PERIOD), arm.told.gravity_effort(arm.state), []
+    for _ in range(20):  # it falls
+        observed.observe(arm.state, effort)
+        asked = np.zeros(6)
+        effort = observed.effort(arm.state, asked, arm.told.blocks(arm.state).H_m)
+        observed.expect(asked)
+        shares.append(observed.share)
+        arm.step(effort)
+    assert 1.0 < shares[-1] <= MOST and np.abs(observed.excess).max() > 0.0
+
+
+def test_a_hand_that_is_lighter_than_told_lowers_the_share_before_it_shakes():
+    arm = Loaded(hand=0.1)
+    observed, fastest, effort = ObservedDynamics(arm.told, arm.limits, PERIOD), 0.0, None
+    arm.v = np.array([0.0, 0.0, 0.0, 0.5, -0.5, 0.5])
+    for _ in range(200):
+        state = arm.state
+        observed.observe(state, effort)
+        asked = np.clip(-40.0 * state.velocity, -20.0, 20.0)
+        effort = observed.effort(state, asked, arm.told.blocks(state).H_m)
+        observed.expect(asked)
+        arm.step(effort)
+        fastest = max(fastest, float(np.abs(arm.v).max()))
+    assert fastest < 1.0 and np.abs(arm.v).max() < 0.05
+
+
+@pytest.mark.parametrize("load", [0.5, 1.0, 1.5])
+def test_behind_the_gate_a_law_that_does_not_know_its_load_throws_no_joint_and_a_stop_ends_at_rest(load):
+    arm, now, fastest = Loaded(load), [0.0], 0.0
+    gate = HardwareGate(arm.told, arm.limits, HardwareGateConfig(period=PERIOD), lambda: now[0])
+    meet(gate, arm.state)
+    for tick in range(1000):
+        now[0], state = arm.tick * PERIOD, arm.state
+        if tick == 500:
+            gate.end("a stop")
+        answer = gate.on_state(state) if tick else None
+        asked = 900.0 * (POSTURE - state.position) - 60.0 * state.velocity
+        effort = arm.told.blocks(state).H_m @ asked + arm.told.gravity_effort(state)
+        command = gate.on_reference(JointReference(state.stamp, effort=effort))
+        arm.step(command if answer is None else answer)
+        fastest = max(fastest, float((np.abs(arm.v) / arm.told.velocity_limit).max()))
+    assert fastest < 1.1
+    assert (np.abs(arm.v) / arm.told.velocity_limit).max() < 0.02
+    assert gate.status.state is GateState.STOPPING and gate.status.trips == 0
