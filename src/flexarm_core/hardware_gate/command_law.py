@@ -362,7 +362,7 @@ class CommandLaw:
         most = self.braking.deceleration(hardest, hardest if predicted else self._needed(state), dt)
         wanted = self.braking.acceleration(state, most, age)
         if predicted or late:
-            effort = self._dynamics.effort(state, wanted) + (self._load if predicted else 0.0)
+            effort = self._dynamics.effort(state, wanted) + (self._load if predicted else self.load(state))
             return self._bounded_effort(self._feasible(effort, state, self._no_friction, braking=True, told=True), dt)
         wanted = wanted - self.observed.excess / self.observed.settling
         effort = self.observed.effort(state, wanted, self._dynamics.terms(state)[0])
