@@ -69,7 +69,16 @@ def test_no_fault_on_the_core_makes_an_arm_run_away():
     assert len(found["kinds"]) > 15
 
 
-@pytest.mark.parametrize("seed", (340483, 401865, 422118, 460220, 460435, 460517, 461212, 481403))
+BEYOND = pytest.mark.xfail(reason="1.6 and 2.0 times the limit: docs/safety.md, What does not hold yet", strict=True)
+
+
+@pytest.mark.parametrize(
+    "seed",
+    (
+        pytest.param(340483, marks=BEYOND), 401865, 422118, 460220, 460435, 460517,
+        pytest.param(461212, marks=BEYOND), 481403,
+    ),
+)  # fmt: skip
 def test_an_arm_that_is_fast_when_late_commands_begin_to_act_is_given_to_its_drives_in_time(seed):
     """Cases that once reached 1.5 to 3.3 times the limits.
 
