@@ -349,7 +349,7 @@ class CommandLaw:
             dt: time since the last command [s].
             age: age of the state when its command arrives, beyond one period [s].
             predicted: whether the state is predicted: the motion of an elastic base is unknown then.
-            late: whether commands act too late for what is observed to tell what they do: the model alone decides.
+            late: whether commands act too late to observe what they do: the model and the lasting load decide.
         """
         self.limited = ()
         if self.mode != "effort":

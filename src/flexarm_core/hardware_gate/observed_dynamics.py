@@ -1,7 +1,8 @@
 r"""ObservedDynamics: what an effort does, from what the efforts so far did; the model only says how much a change does.
 
 Notation: ``a`` measured joint accelerations (velocity differences), ``u`` efforts on the links, ``g`` the model's
-gravity efforts, ``H`` the model's joint inertia. With ``z`` and ``w`` the same low pass of ``a`` and ``u - g``,
+gravity and velocity terms, ``H`` the model's joint inertia. With ``z`` and ``w`` the same low pass of ``a`` and
+``u - g``,
 
     a(u) = z + (s H)^-1 (u - w - g),      u(a) = w + g + s H (a - z)
 
@@ -9,8 +10,8 @@ gravity efforts, ``H`` the model's joint inertia. With ``z`` and ``w`` the same 
 contact and the push of an elastic base are in ``z`` and ``w``, not in the model. An effort that holds an arm at rest is
 one that holds it, whatever the model says of its acceleration. Used as a servo, ``u(a)`` is an integral of the error
 ``a - z`` and a velocity feedback of ``s H / filter_time``. A load at the tool only adds inertia, ``H_t >= H``. Then the
-feedback is slower but stays stable, as ``H_t`` and ``H`` are symmetric and positive definite. Learning the inertia of
-each joint would not: two joints that carry a load share directions in which the load does not move.
+feedback is slower but, without delay, stays stable, as ``H_t`` and ``H`` are symmetric and positive definite. Learning
+the inertia of each joint would not: two joints that carry a load share directions in which the load does not move.
 
 The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
 ``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . (s H)^-1 y)`` is 1 for the right
