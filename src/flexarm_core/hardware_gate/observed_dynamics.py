@@ -30,6 +30,8 @@ from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite, number, numbers
 from flexarm_core.hardware_gate.limits import ACCELERATION, JointLimits
 from flexarm_core.hardware_gate.limits import VELOCITY as VELOCITY_LIMIT
+from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
+from flexarm_core.hardware_gate.tool_load import ToolLoad
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
@@ -37,7 +39,7 @@ FILTER = 6.0  # periods: time constant of the low passes
 SETTLING = 2.0  # multiple of that time constant in which a servo on the accelerations corrects a velocity
 STRONG, WEAK = 1.3, 0.7  # response relative to the expected one at which the share of the inertia falls and rises
 FALL, RISE = 0.7, 1.15  # factors on the share in a sample
-FIRST, LEAST, MOST = 1.0, 0.03, 3.0  # share at first, and its bounds
+FIRST, LEAST, MOST = 1.0, 0.03, 1.0  # share at first, and its bounds
 SMOOTH, MEMORY = 0.5, 0.02  # weight of a new sample in what is compared, and [s] how long it is remembered
 COUNTS = 0.25  # fraction of the acceleration limits: smaller expected changes of the acceleration prove nothing
 ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the acceleration limits allow escape
@@ -68,6 +70,10 @@ class ObservedDynamics:
         self._most = MOST if self._slowest <= FILTER * period else 1.0  # what bends answers by more than told
         self._memory, self._scalars = np.zeros((9, model.n)), np.zeros(4)
         self._stamp: int | None = None
+        self.load = ToolLoad(model, limits, period)
+        self._dyn = JointDynamics(model)
+        self._extra = np.zeros((model.n, model.n))
+        self.kappa = 1.0
         self._still = np.zeros(model.n)
         self.reset()
         none = np.zeros(model.n)
@@ -78,6 +84,8 @@ class ObservedDynamics:
         """Forget all states and efforts."""
         self._memory[:], self._scalars[:] = 0.0, (FIRST, 0.0, 0.0, 0.0)
         self._stamp = None
+        self._fresh = False
+        self.load.reset(); self._extra = np.zeros((self._model.n,) * 2); self.kappa = 1.0
         self.settling = SETTLING * max(FILTER * self._period, self._slowest)
 
     def _bias(self, state: ArmState) -> Array:
@@ -111,15 +119,16 @@ class ObservedDynamics:
     def acceleration(self, state: ArmState, efforts: Array) -> Array:
         """Return the accelerations (k, n) that efforts (k, n) on the links cause, ``a(u)``."""
         balance = self.balance(state)
-        found = self._model.forward_dynamics(state, np.vstack((efforts, balance)))
-        change = found[:-1] - found[-1]
-        return np.asarray(self._memory[Z] + change / self._scalars[SHARE], dtype=np.float64)
+        H = self._inertia(self._dyn.terms(state)[0])
+        return self._memory[Z] + np.linalg.solve(H, (efforts - balance).T).T
+
+    def _inertia(self, told):
+        return self._scalars[SHARE] * told + self.kappa * self._extra
 
     def effort(self, state: ArmState, acceleration: Array, inertia: Array) -> Array:
         """Return the effort (n,) on the links that causes accelerations (n,), ``u(a)``; ``inertia`` (n, n): ``H``."""
         balance = self.balance(state)
-        change = self._scalars[SHARE] * (acceleration - self._memory[Z])
-        effort: Array = balance + inertia @ change
+        effort: Array = balance + self._inertia(inertia) @ (acceleration - self._memory[Z])
         return effort
 
     def expect(self, acceleration: Array | None) -> None:
@@ -151,17 +160,36 @@ class ObservedDynamics:
                 self._memory[W], self._memory[Z] = 0.0, self._model.forward_dynamics(state, damped)
             else:
                 self._memory[W] = effort - gravity
+            self.load.see(state)
+            self._extra = self.load.inertia()
+            self._fresh = True
             return
-        _observe(
+        if self._fresh:
+            filtered, self._fresh = 1e-9, False
+        earlier = self._memory[W].copy()
+        strong = _observe(
             self._memory, self._scalars, self._table, state.velocity, gravity, effort, dt, filtered, self._most
         )  # fmt: skip
+        H = self._dyn.terms(state)[0]
+        if strong > 1.0:
+            e = self._memory[EXPECTED] / self._scalars[SHARE]
+            a, b = e @ (self._scalars[SHARE] * H) @ e, self.kappa * (e @ self._extra @ e)
+            if b > a:
+                self.kappa *= 1.0 / strong
+            else:
+                self._scalars[SHARE] *= max(FALL, LEAST / self._scalars[SHARE])
+            self._scalars[RESPONSE:] = 0.0
+        else:
+            self.kappa = min(1.0, self.kappa * 1.02)
+        self.load.observe(state, self._memory[W] - H @ self._memory[Z], self._memory[Z], H, dt, self._memory[W] - earlier)
+        self._extra = self.load.inertia()
 
 
 @kernel
 def _observe(
     memory: Array, scalars: Array, table: Array, velocity: Array, gravity: Array, effort: Array, dt: float,
     filtered: float, most: float,
-) -> None:  # fmt: skip
+) -> float:  # fmt: skip
     """Add a state and the effort (n,) in force until then to the memory (9, n) and the scalars; see the module.
 
     ``filtered``: time constant of the low passes [s]; ``most``: largest share of the inertia.
@@ -191,14 +219,15 @@ def _observe(
         escapes = escapes or abs(velocity[i] - memory[PROFILE, i]) > ESCAPES * table[VELOCITY_LIMIT, i]
     if not counts:
         scalars[RESPONSE:] *= kept
-        return
+        return 1.0
     scalars[RESPONSE] = kept * scalars[RESPONSE] + response
     scalars[LATER] = kept * scalars[LATER] + later
     scalars[FORECAST] = kept * scalars[FORECAST] + forecast
     seen, factor = max(scalars[RESPONSE], scalars[LATER]), 1.0
     if seen > STRONG * scalars[FORECAST]:
-        factor = max(FALL, LEAST / scalars[SHARE])
+        return seen / max(scalars[FORECAST], 1e-300)
     elif escapes and seen < WEAK * scalars[FORECAST]:
         factor = min(RISE, most / scalars[SHARE])
     scalars[SHARE] *= factor
     scalars[FORECAST] /= factor
+    return 1.0

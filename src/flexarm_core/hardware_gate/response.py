@@ -19,6 +19,7 @@ KEPT = 1024  # states in the history: half of them cover more than the longest d
 MEMORY = 0.1  # [s] time constant with which old evidence is forgotten
 USUAL = 0.3  # [s] time constant of the mean square errors that are usual for a joint
 SLOW = 0.05  # [s] time constant of the slow part, which is subtracted
+EXPLAINED = 0.4  # largest fraction of the misfit of commands in time that is left with a delay that is believed
 EVIDENCE = 9.0  # required difference of misfits: a log-likelihood ratio
 HINT = 3.0  # difference of misfits that casts doubt on commands in time
 FLOOR = 0.003  # fraction of the effort limits: error that is usual for every joint
@@ -128,8 +129,14 @@ class Response:
         """Whether the motion is doubted, or fits a delay, or no commands, better than commands in time."""
         return bool(self.doubted or self._in_time - self._misfit.min() > HINT)
 
-    def on_state(self, state: ArmState, command: Array) -> None:
-        """Process a believed state, and the effort (n,) that was in force until then."""
+    def on_state(self, state: ArmState, command: Array, added: Array | None = None) -> None:
+        """Process a believed state.
+
+        Args:
+            state: the state.
+            command: (n,) effort that was in force until then.
+            added: (n, n) inertia of a load that the model does not know; None: 0.
+        """
         dt = self._record(state.stamp, numbers("command", command, self._limit.size))
         if _moves(self._moving, state.velocity):
             self._moved = state.stamp
@@ -143,7 +150,7 @@ class Response:
         if now - begin < INTERVAL:
             return
         if dt <= LONGEST:
-            self._judge(self._start, state, begin, now)
+            self._judge(self._start, state, begin, now, added)
         self._start = state
 
     def _record(self, stamp: int, command: Array) -> float:
@@ -161,14 +168,14 @@ class Response:
         self._count += 1
         return dt
 
-    def _judge(self, before: ArmState, state: ArmState, begin: float, now: float) -> None:
+    def _judge(self, before: ArmState, state: ArmState, begin: float, now: float, added: Array | None) -> None:
         model, dt = self._model, now - begin
         blocks = model.blocks(_middle(before, state))
         times, misfit, square = self._times[: self._count], self._misfit, self._square
         idle = self.doubted and misfit[-1] < misfit[:-1].min()
         parts = (
             before.velocity, state.velocity, before.deflection_rate, state.deflection_rate, blocks.c_m,
-            blocks.H_m.ravel(), blocks.H_bm.ravel(),
+            (blocks.H_m if added is None else blocks.H_m + added).ravel(), blocks.H_bm.ravel(),
         )  # fmt: skip
         _add_interval(
             self._constants, np.concatenate(parts, out=self._inputs), self._base_measured, times, self._impulses,
@@ -177,7 +184,8 @@ class Response:
         short = int(np.searchsorted(DELAYS, max(TOLD * dt, self._bearable)))
         self._in_time = in_time = float(misfit[:short].min())
         best = short + int(misfit[short:-1].argmin())
-        late = in_time - misfit[best] > EVIDENCE and begin - DELAYS[-1] >= times[0]
+        explained = in_time - misfit[best] > EVIDENCE and misfit[best] < EXPLAINED * in_time
+        late = explained and begin - DELAYS[-1] >= times[0]
         if late and (self.suspected > 0.0 or misfit[-1] - misfit[best] > EVIDENCE):
             self.age = float(DELAYS[best])
         elif misfit[np.searchsorted(DELAYS, self.age)] - in_time > EVIDENCE:
