@@ -39,6 +39,7 @@ FASTER = 1.1  # factor on all velocities at which the motors must still be able 
 LEAST = 0.2  # smallest factor by which the decelerations of all joints in a stop are scaled
 CAUTION = 0.25  # factor on the acceleration limits if commands may be late
 AHEAD = 0.25  # share of the settling time by which positions are advanced where they are limited
+AT_ONCE = 4.0
 FORGOTTEN = 0.5  # [s] time constant with which the velocity tracking error is forgotten
 
 
@@ -205,7 +206,7 @@ class CommandLaw:
             asked = found[0]
             allowed = self._allowed(asked, state)
             if not np.array_equal(allowed, asked):
-                effort = self.observed.effort(state, allowed, self._dynamics.terms(state)[0]) + taken
+                effort = self._gradual(state, self.observed.effort(state, allowed, self._dynamics.terms(state)[0])) + taken
                 self.observed.expect(allowed)
         if doubted:
             self._report_limited(taken != friction, "friction")
@@ -253,6 +254,15 @@ class CommandLaw:
         outside = (asked < lowest - 1e-9) | (asked > highest + 1e-9)
         self._report_limited(outside, "position, velocity or acceleration")
         return np.where(outside, np.clip(asked, lowest, highest), asked)
+
+    def _gradual(self, state: ArmState, effort: Array) -> Array:
+        """Return an effort (n,) on the links that throws no joint within a period if the arm carries no load."""
+        before = self._model.gravity_effort(state) if self.command is None else self.command - self.friction
+        change = effort - before
+        inertia = self.observed.share * self._dynamics.terms(state)[0]
+        faster = np.abs(np.linalg.solve(inertia, change)) * self._period
+        most = float((faster / self._limits.velocity).max())
+        return before + change * min(1.0, AT_ONCE / max(most, 1e-9))
 
     def _feasible(
         self, effort: Array, state: ArmState, friction: Array, *, braking: bool = False, told: bool = False
@@ -365,7 +375,7 @@ class CommandLaw:
             effort = self._dynamics.effort(state, wanted) + (self._load if predicted else self.load(state))
             return self._bounded_effort(self._feasible(effort, state, self._no_friction, braking=True, told=True), dt)
         wanted = wanted - self.observed.excess / self.observed.settling
-        effort = self.observed.effort(state, wanted, self._dynamics.terms(state)[0])
+        effort = self._gradual(state, self.observed.effort(state, wanted, self._dynamics.terms(state)[0]))
         self.observed.expect(wanted)
         return self._bounded_effort(self._feasible(effort, state, self._no_friction, braking=True), dt)
 
