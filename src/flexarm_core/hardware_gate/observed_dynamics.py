@@ -160,8 +160,6 @@ class ObservedDynamics:
                 self._memory[W], self._memory[Z] = 0.0, self._model.forward_dynamics(state, damped)
             else:
                 self._memory[W] = effort - gravity
-            self.load.see(state)
-            self._extra = self.load.inertia()
             self._fresh = True
             return
         if self._fresh:
@@ -181,7 +179,9 @@ class ObservedDynamics:
             self._scalars[RESPONSE:] = 0.0
         else:
             self.kappa = min(1.0, self.kappa * 1.02)
-        self.load.observe(state, self._memory[W] - H @ self._memory[Z], self._memory[Z], H, dt, self._memory[W] - earlier)
+        if self._slowest > FILTER * self._period:
+            return
+        self.load.observe(state, self._memory[W], self._memory[Z], H, dt, self._memory[W] - earlier)
         self._extra = self.load.inertia()
 
 

@@ -10,6 +10,8 @@ ERR = 0.3
 FRAC = 0.05
 CORR = 6.0
 LATE = 1.0
+SWAY = 0.3
+FADES = 0.2
 MAXC = 0.25
 SPH = 0.05
 
@@ -31,23 +33,29 @@ class ToolLoad:
         self.prior = 1.0 / np.array([m] + 3 * [m * LEVER] + 6 * [m * LEVER**2]) ** 2
         g = min(np.linalg.norm(model.gravity) / 9.81, 1.0)
         m = GUESS * m * g
-        self.mean = np.array([m, 0, 0, 0] + 3 * [m * SPH**2] + 3 * [0.0])
+        self.first = np.array([m, 0, 0, 0] + 3 * [m * SPH**2] + 3 * [0.0])
         self.reset()
 
     def reset(self):
+        self.mean = self.first
         self.info = np.diag(self.prior)
         self.eta = np.zeros(10)
         self.theta = self.mean
         self.shape()
 
-    def observe(self, state, lacking, z, H, dt, changed):
-        """lacking: w - H z (n,)"""
+    def observe(self, state, extra, z, H, dt, changed):
         model = self._model
         kin = model.tool_kinematics(state, model.world_frame)
         J, R = kin.J_m, kin.rotation
         v, w = J[:3], J[3:]
-        b = R.T @ (v @ z + kin.dJ_v[:3] - model.gravity)
-        al = R.T @ (w @ z + kin.dJ_v[3:])
+        lacking, base, sway = extra - H @ z, np.zeros(6), 0.0
+        if model.m and (state.deflection.any() or state.deflection_rate.any()):
+            blocks = model.blocks(state)
+            xdd = model.base_acceleration(blocks, state, z)
+            push = blocks.H_bm.T @ xdd
+            lacking, base, sway = extra - blocks.H_m @ z - push, kin.J_b @ xdd, SWAY * push
+        b = R.T @ (v @ z + base[:3] + kin.dJ_v[:3] - model.gravity)
+        al = R.T @ (w @ z + base[3:] + kin.dJ_v[3:])
         om = R.T @ kin.velocity[3:]
         vt, wt = R.T @ v, R.T @ w
         Y = np.zeros((6, 10))
@@ -58,8 +66,9 @@ class ToolLoad:
         self.J = np.vstack((vt, wt))
         A = self.J.T @ Y
         err = ERR * np.diag(H) * self._limits.acceleration * 0.1 + FRAC * np.abs(model.gravity_effort(state)) + np.minimum(self._limits.friction, 1e9)
-        W = 1.0 / (CORR * (err**2 + LATE * changed**2))
+        W = 1.0 / (CORR * (err**2 + LATE * changed**2 + sway**2))
         k = np.exp(-dt / FORGET)
+        self.mean = self.mean * np.exp(-dt / FADES)
         self.info = np.diag(self.prior) + k * (self.info - np.diag(self.prior)) + (A.T * W) @ A
         self.eta = k * self.eta + A.T @ (W * lacking)
         s = 1.0 / np.sqrt(self.prior)
