@@ -137,3 +137,25 @@ def test_a_base_that_swings_is_believed():
         )
         assert belief.doubt(now, before, 0.004, lambda _: (ONE, ONE)) == ""
         before = now
+
+
+@pytest.mark.parametrize(
+    ("alone", "said"), [(True, "the readings of joint1 are frozen, those of others are not"), (False, "")]
+)
+def test_readings_of_one_joint_that_freeze_contradict_what_was_believed_and_those_of_all_may_be_late(alone, said):
+    """One encoder hangs: somebody must look at it. All readings: a driver repeats itself, and will go on."""
+    two, none = np.ones(2), np.zeros(0)
+    limits = JointLimits(
+        lower=-two, upper=two, velocity=2.0 * two, acceleration=20.0 * two, effort=10.0 * two, effort_rate=np.inf * two
+    )
+    belief, before = StateBelief(limits, ["joint1", "joint2"], first=1), None
+    for tick in range(100):
+        moving = 0.4 + 1e-6 * tick
+        velocity = np.array([moving if tick < 20 else 0.4, moving if tick < 20 or alone else 0.4])
+        position = 0.4 * 0.004 * np.array([min(tick, 20), tick if alone else min(tick, 20)])
+        now = ArmState(tick * 4_000_000, position, velocity, none, none)
+        doubt = belief.doubt(now, before, 0.004, lambda _: (0.4 * two, 0.0 * two), coasts=True)
+        if doubt:
+            break
+        before = now
+    assert "joint states do not change though the command moves joint1" in doubt and belief.contradiction == said
