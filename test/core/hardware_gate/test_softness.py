@@ -48,6 +48,12 @@ def test_a_stop_that_is_short_beside_the_period_is_an_impulse_whatever_its_shape
     assert swing(rising, 1e-3) == pytest.approx(swing(at_once, 1e-3), rel=0.02)
 
 
+def test_a_stop_takes_as_long_as_its_slowest_joint_with_its_rise_and_its_servo():
+    soft = Softness(np.array([0.0, 1.0]), np.array([2.0, 0.5]), np.array([np.inf, 4.0]), np.zeros(2))
+    assert soft.stopping_time(np.array([1.0, -0.2]), np.array([1.0, 3.0])) == pytest.approx(0.2 / 0.5 + 1.0 + 2.0 / 4.0)
+    assert soft.stopping_time(np.array([-5.0, 0.2]), np.array([1.0, 3.0])) == pytest.approx(5.0 / 1.0)
+
+
 def test_limits_are_kept_before_the_deceleration_has_risen():
     two = np.ones(2)
     soft = Softness(two, 0.5 * two, np.inf * two, 0.0 * two)
