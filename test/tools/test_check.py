@@ -19,8 +19,9 @@ from flexarm_core.robot.load import load_robot_description
 from flexarm_tools.check import first_run
 from flexarm_tools.check.check import check_modal_data, check_robot
 from flexarm_tools.check.dry_run import dry_run
+from flexarm_tools.check.start import scenario_text
 from flexarm_tools.metrics.modal_frequencies import modal_frequencies
-from flexarm_tools.scenario.file import load_scenario
+from flexarm_tools.scenario.file import STANDARD_GRAVITY, load_scenario
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 BEAM = Beam(
@@ -183,6 +184,22 @@ def test_what_is_printed_is_what_is_written(tmp_path):
     check_robot(path, write=tmp_path / "study.yaml")
     lines = (tmp_path / "study.yaml").read_text().splitlines()
     assert [line[10:] for line in text[text.index("          title: ") :].splitlines()] == lines
+
+
+TEXTS = ("", " left ", "on", "~", "1e3", "0x1f", "- a", "a: b", "a #b", "it's", "{x}", "!x", "*a", "a,b", 'é\n"b"')
+
+
+def test_arguments_are_read_from_what_is_written_as_they_were_given(tmp_path, packages):
+    model = ArmModel(load_robot_description(URDF / "planar_4r.urdf.xacro"))
+    given = {f"a{i}": text for i, text in enumerate(TEXTS)} | {"on": "x"}
+    declared = "".join(f'<xacro:arg name="{name}" default="?"/>' for name in given)
+    text = re.sub(
+        "<robot [^>]*>", f'<robot name="arm" xmlns:xacro="http://ros.org/wiki/xacro">{declared}', model.description.text
+    )
+    (tmp_path / "arm.urdf.xacro").write_text(text)
+    run, study = next(first_run.first_runs(model, STANDARD_GRAVITY, {})), tmp_path / "study.yaml"
+    study.write_text(scenario_text(model, run, "arm.urdf.xacro", given), encoding="utf-8")
+    assert load_scenario(study, packages).robot.arguments == given
 
 
 def test_a_file_that_is_there_is_never_written_over(tmp_path):

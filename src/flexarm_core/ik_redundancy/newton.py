@@ -97,9 +97,7 @@ def search(
         )
         total += count
         if reached:
-            count, value = _into_limits(
-                links, joints, origin, position, rotation, weight, tolerance, steps, q, rest
-            )
+            count, value = _into_limits(links, joints, origin, position, rotation, weight, tolerance, steps, q, rest)
             total += count
             if candidates > 1:
                 for i in range(n):
