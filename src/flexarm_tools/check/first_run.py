@@ -166,8 +166,8 @@ def _rate(frequencies: list[float]) -> float:
 
 def _rest(model: ArmModel, state: ArmState) -> float:
     """Return the time to observe the arm after its motion, two periods of the base within bounds [s]."""
-    slowest = model.natural_frequencies(state).min() / (2.0 * np.pi) if model.m else np.inf
-    return min(max(0.5, 2.0 / slowest), 4.0)
+    period = model.longest_period(state) if model.m else 0.0
+    return min(max(0.5, 2.0 * period), 4.0)
 
 
 def _tool_run(model: ArmModel, gravity: Gravity, selection: BaseSelection | None) -> FirstRun | None:
