@@ -11,7 +11,7 @@ import pytest
 from random_arms import random_arm
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.flexible_dynamics.beam import TipLoad, beam_modes
+from flexarm_core.flexible_dynamics.beam import Load, beam_modes
 from flexarm_core.flexible_dynamics.modal_data import ModalData, save_modal_data
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import Beam
@@ -37,7 +37,7 @@ FREE = np.array([1.87510407, 4.69409113]) ** 2 * np.sqrt(100.0 / (0.5 * 2.0**4))
 @pytest.fixture
 def free() -> ModalData:
     """A beam with nothing at its tip."""
-    return beam_modes(BEAM, TipLoad())
+    return beam_modes(BEAM)
 
 
 def saved(path: Path, data: ModalData) -> Path:
@@ -69,7 +69,7 @@ def test_modes_that_are_not_normalized_have_the_same_frequencies(tmp_path, free)
 
 
 def test_a_file_of_a_beam_with_a_load_gives_the_frequencies_of_the_beam_alone():
-    loaded = beam_modes(BEAM, TipLoad(5.0))
+    loaded = beam_modes(BEAM, [Load(5.0)])
     assert np.sqrt(loaded.stiffness[0, 0]) / (2.0 * np.pi) < 0.5 * FREE[0]
     found, paired = modal_frequencies(loaded)
     assert not paired and found[0] == pytest.approx(FREE[0], rel=0.02)  # its shapes are nearly those without a load
