@@ -120,6 +120,16 @@ def test_what_does_not_bend_stops_as_before_and_soft_bases_are_not_waited_for():
     assert slow.rise == pytest.approx(np.full(3, softest_period(model)[0]))  # a stop of 4 s over a quicker base
 
 
+@pytest.mark.parametrize("load", [100.0, 400.0])
+def test_the_servo_of_a_boom_is_no_softer_than_its_weight_in_any_posture(load):
+    """The weight's moment ``w cos q`` and its slope ``-w sin q`` together are ``w``; nothing weighs on the slew."""
+    length, mass, hub = 20.0, 720.0, 60.0
+    weight = 9.81 * (load * length + 0.5 * (mass + 1.0) * length)
+    inertia = load * length**2 + 5.0 + (mass + 1.0) * length**2 / 4.0 + mass * length**2 / 12.0 + hub
+    soft = softness(ArmModel(crane_urdf(load), "tool0"), np.full(2, 0.3), np.full(2, 1.0), PERIOD)
+    assert soft.stiffness == pytest.approx([0.0, weight / inertia], rel=0.02, abs=1e-9)
+
+
 @pytest.mark.parametrize("load", [180.0, 220.0])
 def test_a_stop_of_a_crane_ends_at_rest_and_steps_no_effort(load):
     stop = stopped_crane(load)
