@@ -379,6 +379,32 @@ PLANTED = (
         "test/core/flexible_dynamics/test_modal_data.py::test_uris_of_packages_files_and_paths",
     ),
     Planted(
+        "a gate that gives up for a second writer does not ask for the fallback", f"{GATE}/gate.py",
+        "        self._trip(reason)\n        self._fallback = True\n\n    def end",
+        "        self._trip(reason)\n\n    def end",
+        f"{CORE_TESTS}/test_interruption.py::test_who_shares_the_drives_gives_them_up_until_it_is_told_to_go_on",
+    ),
+    Planted(
+        "a trip is reset while the second writer is there", f"{NODES}/hardware_gate/output.py",
+        "        if self._writers:\n            response", "        if False:\n            response",
+        f"{NODE_TESTS}/test_hardware_gate.py::test_a_second_writer_trips_the_gate_until_it_has_gone_and_somebody_has_looked",
+    ),
+    Planted(
+        "two sources lead the arm in turns", f"{NODES}/hardware_gate/output.py",
+        "            self._gate.contest(self._leaders)", "            pass",
+        f"{NODE_TESTS}/test_hardware_gate.py::test_while_two_lead_the_arm_it_is_held_and_then_it_goes_on_by_itself",
+    ),
+    Planted(
+        "requests of a service are not bounded", f"{NODES}/node/slow_service.py",
+        "        bound_service(self._service)\n", "",
+        f"{NODE_TESTS}/test_ik_redundancy_solver.py::test_solve_ik_finds_joints_of_a_pose_and_says_why_not",
+    ),
+    Planted(
+        "goals of an action are not bounded", f"{NODES}/node/goal_server.py",
+        "self._action_type, self._too_large = bound_action(action), False",
+        "self._action_type, self._too_large = action, False", f"{NODE_TESTS}/test_follow_cartesian_path.py",
+    ),
+    Planted(
         "only the first of nested lists is counted", f"{NODES}/node/bounded_requests.py",
         "    for item in items:\n        _count(item, kind, left)",
         "    for item in items[:1]:\n        _count(item, kind, left)",
