@@ -42,7 +42,9 @@ PLANTED = (
     ),
     Planted(
         "good references end a trip", f"{GATE}/gate.py",
-        "if self._ending or self._state is GateState.TRIPPED:", "if self._ending:", "delays",
+        "if self._ending or self._state is GateState.TRIPPED:", "if self._ending:",
+        f"{CORE_TESTS}/test_interruption.py"
+        "::test_good_references_that_come_before_their_states_end_a_stop_and_no_trip",
     ),
     Planted(
         "a stop has no reason", f"{GATE}/gate.py",
