@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from behaviors import READY, Driven, arm_of, asked, made, sample_at
@@ -140,3 +142,20 @@ def test_a_behavior_that_needs_no_wrench_goes_on_without_one():
     start = driven.controller.output.position
     assert not any(driven.blind().held for _ in range(2000))
     assert driven.controller.output.position == pytest.approx(start + [0.05, 0.0, 0.0], abs=1e-6)
+
+
+def test_an_average_wrench_beyond_its_tolerance_is_an_error_from_the_first_contact_on():
+    arm = arm_of("panda")
+    asks = {"wrench": [0.0, 0.0, 20.0, 0.0, 0.0, 0.0], "axes": Z}
+    behavior, free = made(arm, "force", tolerance=0.05, **asks), sample_at(arm, READY["panda"])
+    said = []
+    for force, seconds in ((0.0, 5.0), (-19.5, 5.0), (-18.5, 0.3), (-18.5, 5.0)):
+        sample = replace(free, dt=0.01, wrench=np.array([0.0, 0.0, force, 0.0, 0.0, 0.0]))
+        for _ in range(round(100 * seconds)):
+            asked(arm, behavior, sample)
+        said.append(behavior.complaint())
+    assert said == ["", "", "", "its wrench is off by 1.5 on average, tolerance 1 N | N*m"]
+    other = made(arm, "force", tolerance=0.1, **asks)
+    other.take_over(behavior)
+    assert not other.complaint()
+    assert made(arm, "force", **asks).complaint() == ""

@@ -15,6 +15,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.settings import Setting
 from flexarm_core.types import Array
 
+AVERAGED = 1.0  # [s] time constant of the average that is compared with the tolerance
 TOUCH = 0.05  # fraction of the desired force above which the tool counts as in contact
 
 
@@ -25,6 +26,8 @@ class Force(Behavior):
     stiffness of the environment; in free space it approaches at the velocity ``f_d / D``. On a surface of stiffness k
     the force settles as ``k / (M s^2 + D s + k)``, so D must be large enough for the delay in the loop: about
     ``D > 3 k T``, where T is the time from a command to the measurement of its effect.
+
+    Since the first contact the norm of the wrench error is averaged. Beyond ``tolerance`` it is reported as an error.
     """
 
     KIND = "force"
@@ -38,6 +41,9 @@ class Force(Behavior):
         Setting("damping", "double[]", [2000.0, 50.0],
             "damping of the tool motion along (first value) and about (second value) the force-controlled axes",
             "N*s/m, N*m*s/rad", 1e-6, size=2),
+        Setting("tolerance", "double", 0.0,
+            "average error of the wrench since the first contact, as share of the desired one, that is reported as an"
+            " error; 0: none is", "", 0.0),
         *FRAME_SETTINGS,
     )  # fmt: skip
 
@@ -48,17 +54,33 @@ class Force(Behavior):
             raise ConfigError("axes: one at least must be in force")
         self._table = np.array((np.array(settings["wrench"]) * axes, axes, axes * np.repeat(settings["damping"], 3)))
         self._frame, self._touches = TaskFrame(settings), False
-        self._enough = TOUCH * float(self._table[0] @ self._table[0])
+        square = float(self._table[0] @ self._table[0])
+        self._enough, self._allowed = TOUCH * square, float(settings["tolerance"]) * math.sqrt(square)
+        self._touched, self._error = False, 0.0
+
+    def take_over(self, old: Behavior) -> None:
+        """Keep the average of the error."""
+        assert isinstance(old, Force)
+        self._touched, self._error = old._touched, old._error
 
     def update(self, sample: MotionSample, out: Contribution) -> None:
         """Write the force on the tool, the freed directions and their damping."""
         R = self._frame.rotation(sample)
         along, out.measure[0] = _press(R, self._table, sample.wrench, out.force, out.freed, out.freed_damping)
         self._touches = along > self._enough
+        self._touched = self._touched or self._touches
+        if self._touched:
+            self._error += sample.dt / (AVERAGED + sample.dt) * (out.measure[0] - self._error)
 
     def note(self) -> str:
         """Return whether the tool is in contact."""
         return "in contact" if self._touches else "no contact"
+
+    def complaint(self) -> str:
+        """Return the average error if it is beyond the tolerance."""
+        if not 0.0 < self._allowed < self._error:
+            return ""
+        return f"its wrench is off by {self._error:.2g} on average, tolerance {self._allowed:.2g} N | N*m"
 
 
 @kernel
