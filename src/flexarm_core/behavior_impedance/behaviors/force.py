@@ -15,7 +15,8 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.settings import Setting
 from flexarm_core.types import Array
 
-AVERAGED = 1.0  # [s] time constant of the average that is compared with the tolerance
+AVERAGED = 3.0  # [s] time constant of the average that is compared with the tolerance
+PATIENCE = 2.0  # [s] after the first contact, in which the wrench may be approached
 TOUCH = 0.05  # fraction of the desired force above which the tool counts as in contact
 
 
@@ -27,7 +28,8 @@ class Force(Behavior):
     the force settles as ``k / (M s^2 + D s + k)``, so D must be large enough for the delay in the loop: about
     ``D > 3 k T``, where T is the time from a command to the measurement of its effect.
 
-    Since the first contact the norm of the wrench error is averaged. Beyond ``tolerance`` it is reported as an error.
+    The norm of the wrench error is averaged since it was first within ``tolerance``, at the latest ``PATIENCE`` after
+    the first contact. An average beyond ``tolerance`` is reported as an error.
     """
 
     KIND = "force"
@@ -42,8 +44,8 @@ class Force(Behavior):
             "damping of the tool motion along (first value) and about (second value) the force-controlled axes",
             "N*s/m, N*m*s/rad", 1e-6, size=2),
         Setting("tolerance", "double", 0.0,
-            "average error of the wrench since the first contact, as share of the desired one, that is reported as an"
-            " error; 0: none is", "", 0.0),
+            "average error of the wrench in contact, as share of the desired one, that is reported as an error; 0: none"
+            " is", "", 0.0),
         *FRAME_SETTINGS,
     )  # fmt: skip
 
@@ -56,21 +58,24 @@ class Force(Behavior):
         self._frame, self._touches = TaskFrame(settings), False
         square = float(self._table[0] @ self._table[0])
         self._enough, self._allowed = TOUCH * square, float(settings["tolerance"]) * math.sqrt(square)
-        self._touched, self._error = False, 0.0
+        self._touched, self._counts, self._error = 0.0, False, 0.0  # [s] since the first contact
 
     def take_over(self, old: Behavior) -> None:
         """Keep the average of the error."""
         assert isinstance(old, Force)
-        self._touched, self._error = old._touched, old._error
+        self._touched, self._counts, self._error = old._touched, old._counts, old._error
 
     def update(self, sample: MotionSample, out: Contribution) -> None:
         """Write the force on the tool, the freed directions and their damping."""
         R = self._frame.rotation(sample)
         along, out.measure[0] = _press(R, self._table, sample.wrench, out.force, out.freed, out.freed_damping)
         self._touches = along > self._enough
-        self._touched = self._touched or self._touches
-        if self._touched:
-            self._error += sample.dt / (AVERAGED + sample.dt) * (out.measure[0] - self._error)
+        error = float(out.measure[0])
+        if self._touches or self._touched > 0.0:
+            self._touched += sample.dt
+            self._counts = self._counts or error <= self._allowed or self._touched > PATIENCE
+        if self._counts:
+            self._error += sample.dt / (AVERAGED + sample.dt) * (error - self._error)
 
     def note(self) -> str:
         """Return whether the tool is in contact."""
