@@ -20,6 +20,8 @@ GOALS = {
     "wipe_force_error": "<= 0.05",
     "path_rms_free": "<= 3e-3",
     "friction_ratio": "<= 0.2",
+    "deflection_ratio_bump": "<= 1.0",
+    "base_rms_error_bump": "<= 0.3",
 }
 STAGES = (
     "flexible_dynamics_estimator",
