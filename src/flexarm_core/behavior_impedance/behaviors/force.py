@@ -44,8 +44,8 @@ class Force(Behavior):
             "damping of the tool motion along (first value) and about (second value) the force-controlled axes",
             "N*s/m, N*m*s/rad", 1e-6, size=2),
         Setting("tolerance", "double", 0.0,
-            "average error of the wrench in contact, as share of the desired one, that is reported as an error; 0: none"
-            " is", "", 0.0),
+            "norm of the error of the wrench, averaged over 3 s in contact, that is reported as an error; 0: none is",
+            "N | N*m", 0.0),
         *FRAME_SETTINGS,
     )  # fmt: skip
 
@@ -56,8 +56,7 @@ class Force(Behavior):
             raise ConfigError("axes: one at least must be in force")
         self._table = np.array((np.array(settings["wrench"]) * axes, axes, axes * np.repeat(settings["damping"], 3)))
         self._frame, self._touches = TaskFrame(settings), False
-        square = float(self._table[0] @ self._table[0])
-        self._enough, self._allowed = TOUCH * square, float(settings["tolerance"]) * math.sqrt(square)
+        self._enough, self._allowed = TOUCH * float(self._table[0] @ self._table[0]), float(settings["tolerance"])
         self._touched, self._counts, self._error = 0.0, False, 0.0  # [s] since the first contact
 
     def take_over(self, old: Behavior) -> None:
