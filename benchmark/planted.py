@@ -42,7 +42,9 @@ PLANTED = (
     ),
     Planted(
         "good references end a trip", f"{GATE}/gate.py",
-        "if self._ending or self._state is GateState.TRIPPED:", "if self._ending:", "delays",
+        "if self._ending or self._state is GateState.TRIPPED:", "if self._ending:",
+        f"{CORE_TESTS}/test_interruption.py"
+        "::test_good_references_that_come_before_their_states_end_a_stop_and_no_trip",
     ),
     Planted(
         "a stop has no reason", f"{GATE}/gate.py",
@@ -256,5 +258,158 @@ PLANTED = (
     Planted(
         "a sensor in another frame is believed", f"{NODES}/node/readings.py",
         'if kind == "wrench" and frame != self._frames[name]:', "if False:", f"{NODE_TESTS}/test_readings.py",
+    ),
+    # Sensors that lie, and what is believed again
+    Planted(
+        "joints whose readings have never stood still may stop at once", f"{GATE}/stillness.py",
+        "        if r.repeats[i] >= STILL:\n            r.quiet[i] = 1.0", "        r.quiet[i] = 1.0",
+        f"{CORE_TESTS}/test_stillness.py",
+    ),
+    Planted(
+        "a joint whose readings stand still is taken to rest", f"{GATE}/stillness.py",
+        "        if coasts:", "        if False:", f"{CORE_TESTS}/test_stillness.py",
+    ),
+    Planted(
+        "the payload that a joint holds is taken for a hidden motion", f"{GATE}/stillness.py",
+        "        if quiet and r.judged[i] == 0.0:", "        if False:", f"{CORE_TESTS}/test_stillness.py",
+    ),
+    Planted(
+        "velocities may be half of what they are", f"{GATE}/velocity_check.py",
+        "SHARE = 0.3", "SHARE = 0.7", f"{CORE_TESTS}/test_velocity_check.py",
+    ),
+    Planted(
+        "a small bias of a velocity adds up for ever", f"{GATE}/velocity_check.py",
+        "kept, soon = np.exp(-dt / WINDOW)", "kept, soon = 1.0", f"{CORE_TESTS}/test_velocity_check.py",
+    ),
+    Planted(
+        "the arm is braked from the velocity that lies", f"{GATE}/velocity_check.py",
+        "np.where(doubted & (np.abs(rate) > np.abs(state.velocity)), rate, state.velocity)", "state.velocity",
+        f"{CORE_TESTS}/test_velocity_check.py",
+    ),
+    Planted(
+        "a sensor that lied is trusted before its joint has moved", f"{GATE}/probation.py",
+        "missed = ~trusted & (np.abs", "missed = trusted & (np.abs", f"{CORE_TESTS}/test_probation.py",
+    ),
+    Planted(
+        "a payload is taken for a sensor that lies", f"{GATE}/probation.py",
+        "            self._at_rest = asked.copy()", "            self._at_rest = 0.0 * asked",
+        f"{CORE_TESTS}/test_probation.py",
+    ),
+    Planted(
+        "no joint is ever trusted again", f"{GATE}/probation.py",
+        "self.active = not trusted.all()", "self.active = True", f"{CORE_TESTS}/test_probation.py",
+    ),
+    Planted(
+        "a position that jumped and stays is believed", f"{GATE}/belief.py",
+        "            if joint >= 0:\n                jump =", "            if False:\n                jump =",
+        "encoder_jumps",
+    ),
+    Planted(
+        "an encoder that begins to count backward is believed", f"{GATE}/belief.py",
+        "        if at_once and same and abs(before[i] - earlier[i]) <= 0.25 * jump:", "        if False:",
+        "encoder_backward",
+    ),
+    Planted(
+        "one encoder that hangs is taken for a driver that repeats itself", f"{GATE}/belief.py",
+        "        if self._still.partial:", "        if False:", f"{CORE_TESTS}/test_belief.py",
+    ),
+    Planted(
+        "a base may be anywhere from one sample to the next", f"{GATE}/belief.py",
+        "        if bent >= 0:", "        if False:", f"{CORE_TESTS}/test_belief.py",
+    ),
+    Planted(
+        "the first state is believed alone", f"{GATE}/belief.py",
+        "first=1 if lockstep else CONFIRMED", "first=1", f"{CORE_TESTS}/test_garbage.py",
+    ),
+    Planted(
+        "zeros of a driver that starts are believed", f"{GATE}/belief.py",
+        "and lasts < BLANK and", "and False and", f"{CORE_TESTS}/test_garbage.py",
+    ),
+    Planted(
+        "the count of turns follows every reading", "flexarm_core/turns.py",
+        "self._place + np.clip(way, -most, most), stamp", "found, stamp", "test/core/test_turns.py",
+    ),
+    Planted(
+        "references in another turn are followed the long way", "flexarm_core/turns.py",
+        "        return reference if moved is position else replace(reference, position=moved)",
+        "        return reference", f"{CORE_TESTS}/test_endless_joints.py",
+    ),
+    # Time
+    Planted(
+        "a suspended stop ends while the arm moves", f"{GATE}/lateness.py",
+        "if not (rests and on_time)", "if not on_time", f"{CORE_TESTS}/test_lateness.py",
+    ),
+    Planted(
+        "a suspended stop ends while the machine is busy", f"{GATE}/lateness.py",
+        " or self.within(now, self._quiet) >= self._bearable", "", f"{CORE_TESTS}/test_lateness.py",
+    ),
+    Planted(
+        "the watchdog does not say how late it is", f"{NODES}/hardware_gate/watchdog.py",
+        "self._look(time.monotonic() - due)", "self._look(0.0)",
+        f"{NODE_TESTS}/test_watchdog.py::test_it_says_by_how_much_it_is_late_and_looks_no_more_once_it_has_ended",
+    ),
+    Planted(
+        "the stop of an arm that bends is denied what a limit needs", f"{GATE}/softness.py",
+        "np.maximum(share * np.minimum(most, self.acceleration), needed)",
+        "share * np.minimum(most, self.acceleration)", f"{CORE_TESTS}/test_softness.py",
+    ),
+    Planted(
+        "a stop is expected to be over before its deceleration has risen", f"{GATE}/softness.py",
+        "np.abs(speed) / slow + self.rise + 2.0", "np.abs(speed) / slow + 2.0", f"{CORE_TESTS}/test_softness.py",
+    ),
+    Planted(
+        "a boom is held more softly than it weighs", f"{GATE}/softness.py",
+        "    return stiffness\n", "    return 0.0 * stiffness\n", f"{CORE_TESTS}/test_softness.py",
+    ),
+    # Who may do what
+    Planted(
+        "links in a name are followed out of the folder", "flexarm_core/file_folder.py",
+        "os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder",
+        "os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder", "test/core/test_file_folder.py",
+    ),
+    Planted(
+        "a pipe that takes the place of a file is waited for", "flexarm_core/regular_file.py",
+        "os.O_RDONLY | os.O_NONBLOCK |", "os.O_RDONLY |", "test/core/test_file_folder.py",
+    ),
+    Planted(
+        "what takes the place of a file is read", "flexarm_core/regular_file.py",
+        "        check(os.fstat(opened))", "        pass", "test/core/test_file_folder.py",
+    ),
+    Planted(
+        "a URI leads out of its package", "flexarm_core/uri.py",
+        '        if ".." in path.parts:', "        if False:",
+        "test/core/flexible_dynamics/test_modal_data.py::test_uris_of_packages_files_and_paths",
+    ),
+    Planted(
+        "a gate that gives up for a second writer does not ask for the fallback", f"{GATE}/gate.py",
+        "        self._trip(reason)\n        self._fallback = True\n\n    def end",
+        "        self._trip(reason)\n\n    def end",
+        f"{CORE_TESTS}/test_interruption.py::test_who_shares_the_drives_gives_them_up_until_it_is_told_to_go_on",
+    ),
+    Planted(
+        "a trip is reset while the second writer is there", f"{NODES}/hardware_gate/output.py",
+        "        if self._writers:\n            response", "        if False:\n            response",
+        f"{NODE_TESTS}/test_hardware_gate.py::test_a_second_writer_trips_the_gate_until_it_has_gone_and_somebody_has_looked",
+    ),
+    Planted(
+        "two sources lead the arm in turns", f"{NODES}/hardware_gate/output.py",
+        "            self._gate.contest(self._leaders)", "            pass",
+        f"{NODE_TESTS}/test_hardware_gate.py::test_while_two_lead_the_arm_it_is_held_and_then_it_goes_on_by_itself",
+    ),
+    Planted(
+        "requests of a service are not bounded", f"{NODES}/node/slow_service.py",
+        "        bound_service(self._service)\n", "",
+        f"{NODE_TESTS}/test_ik_redundancy_solver.py::test_solve_ik_finds_joints_of_a_pose_and_says_why_not",
+    ),
+    Planted(
+        "goals of an action are not bounded", f"{NODES}/node/goal_server.py",
+        "self._action_type, self._too_large = bound_action(action), False",
+        "self._action_type, self._too_large = action, False", f"{NODE_TESTS}/test_follow_cartesian_path.py",
+    ),
+    Planted(
+        "only the first of nested lists is counted", f"{NODES}/node/bounded_requests.py",
+        "    for item in items:\n        _count(item, kind, left)",
+        "    for item in items[:1]:\n        _count(item, kind, left)",
+        f"{NODE_TESTS}/test_bounded_requests.py",
     ),
 )  # fmt: skip

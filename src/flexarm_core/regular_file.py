@@ -32,13 +32,13 @@ def open_regular(path: str | Path, error: type[FlexarmError], folder: int | None
             raise error(f"is a folder{'' if links else ', a link'} or a device, not a file")
 
     check(os.stat(path, dir_fd=folder, follow_symlinks=links))  # a device is not even opened
-    file = os.fdopen(os.open(path, FLAGS | (0 if links else os.O_NOFOLLOW), dir_fd=folder), "rb")
+    opened = os.open(path, FLAGS | (0 if links else os.O_NOFOLLOW), dir_fd=folder)
     try:
-        check(os.fstat(file.fileno()))  # it may be another one by now
+        check(os.fstat(opened))  # it may be another one by now
+        return os.fdopen(opened, "rb")
     except BaseException:
-        file.close()
+        os.close(opened)
         raise
-    return file
 
 
 def read_regular(path: str | Path, most: int, error: type[FlexarmError], folder: int | None = None) -> bytes:

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.errors import ConfigError, RobotDescriptionError
-from flexarm_core.flexible_dynamics.beam import TipLoad
-from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links, outboard_load
+from flexarm_core.flexible_dynamics.beam import Load
+from flexarm_core.flexible_dynamics.flexible_links import carried_loads, load_flexible_links
 from flexarm_core.flexible_dynamics.modal_data import ModalData
 from flexarm_core.robot.description import Beam, RobotDescription, StrainGauge
 from flexarm_core.types import Array
@@ -126,21 +126,21 @@ def make_chains(description: RobotDescription, segments: int) -> dict[str, BeamC
     for name, data in load_flexible_links(description).items():
         beam = description.flexible_links[name].beam
         assert beam is not None
-        load = outboard_load(description, name, beam) if beam.tip_mass is None else TipLoad(beam.tip_mass)
+        loads = carried_loads(description, name, beam) if beam.tip_mass is None else (Load(beam.tip_mass),)
         gauges = [gauge for gauge in description.strain_gauges.values() if gauge.link == name]
-        chains[name] = make_chain(name, beam, load, data, gauges, segments)
+        chains[name] = make_chain(name, beam, loads, data, gauges, segments)
     return chains
 
 
 def make_chain(
-    link: str, beam: Beam, load: TipLoad, data: ModalData, gauges: Sequence[StrainGauge], segments: int
+    link: str, beam: Beam, loads: Sequence[Load], data: ModalData, gauges: Sequence[StrainGauge], segments: int
 ) -> BeamChain:
     """Divide one beam into rigid pieces.
 
     Args:
         link: flexible link of the beam.
         beam: the beam.
-        load: load at the tip, used for the dampers only.
+        loads: what the beam carries, used for the dampers only.
         data: modes of the beam.
         gauges: strain gauges on the beam.
         segments: number of elements and hinges ``E``.
@@ -163,7 +163,7 @@ def make_chain(
     kinds = [kind for kind in kinds if kind[3] > 0]
     directions = []
     for name, axis, stiffness, _ in kinds:
-        mu, combinations = np.linalg.eigh(_chain_mass(name, pieces, load, beam.length))
+        mu, combinations = np.linalg.eigh(_chain_mass(name, pieces, loads, beam.length))
         damping = 2.0 * beam.damping_ratio * np.sqrt(stiffness * np.maximum(mu, 0.0))
         directions.append(Direction(name, turn[:, axis], stiffness, combinations.T, damping))
     names = [kind[0] for kind in kinds]
@@ -203,24 +203,27 @@ def _piece(beam: Beam, index: int, segments: int, dx: float) -> Piece:
     return Piece(max(0.0, (index - 0.5) * dx), length, mass, polar, lateral)
 
 
-def _chain_mass(kind: str, pieces: Sequence[Piece], load: TipLoad, length: float) -> Array:
-    """Return the (E, E) mass matrix of the hinge coordinates of a clamped, undeformed chain with its tip load."""
+def _chain_mass(kind: str, pieces: Sequence[Piece], loads: Sequence[Load], length: float) -> Array:
+    """Return the (E, E) mass matrix of the hinge coordinates of a clamped, undeformed chain with its loads."""
     hinges = np.array([piece.start for piece in pieces[1:]])
     centers = np.array([piece.start + 0.5 * piece.length for piece in pieces])
     mass, polar, lateral = np.array([(piece.mass, piece.polar, piece.lateral) for piece in pieces]).T
     moved = (np.arange(len(pieces))[:, None] > np.arange(len(hinges))).astype(float)
-    one = np.ones(len(hinges))
-    if kind == "axial":
-        total: Array = moved.T @ (mass[:, None] * moved) + load.mass * np.outer(one, one)
-        return total
-    if kind == "torsion":
-        total = moved.T @ (polar[:, None] * moved) + load.inertia[0] * np.outer(one, one)
-        return total
-    arm, tip = moved * (centers[:, None] - hinges), length - hinges
-    inertia = load.inertia[2] if kind == "bending_z" else load.inertia[1]
-    coupled = load.mass * load.offset * np.outer(tip, one)
-    total = arm.T @ (mass[:, None] * arm) + moved.T @ (lateral[:, None] * moved)
-    total += load.mass * np.outer(tip, tip) + coupled + coupled.T + inertia * np.outer(one, one)
+    if kind in ("axial", "torsion"):
+        own = mass if kind == "axial" else polar
+        total: Array = moved.T @ (own[:, None] * moved)
+    else:
+        arm = moved * (centers[:, None] - hinges)
+        total = arm.T @ (mass[:, None] * arm) + moved.T @ (lateral[:, None] * moved)
+    for load in loads:
+        lever = np.maximum(min(load.place, length) - hinges, 0.0)
+        turned = (lever > 0.0).astype(float)  # by the hinges inboard of its mount
+        if kind in ("axial", "torsion"):
+            total += (load.mass if kind == "axial" else load.inertia[0]) * np.outer(turned, turned)
+            continue
+        coupled = load.mass * load.offset * np.outer(lever, turned)
+        inertia = load.inertia[2] if kind == "bending_z" else load.inertia[1]
+        total += load.mass * np.outer(lever, lever) + coupled + coupled.T + inertia * np.outer(turned, turned)
     return total
 
 

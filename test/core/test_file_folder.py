@@ -190,16 +190,26 @@ def test_files_of_the_kernel_are_empty(path):
     assert read_regular(path, MOST, ConfigError) == b""
 
 
-def test_a_link_that_takes_the_place_of_a_file_meanwhile_is_not_followed(folder, monkeypatch):
+@pytest.mark.parametrize(
+    ("replace", "said"),
+    [
+        (lambda file, secret: file.symlink_to(secret), "cannot be opened in the file_folder"),
+        (lambda file, secret: os.mkfifo(file), "is a folder, a link or a device"),  # its writer never comes
+        (lambda file, secret: file.mkdir(), "is a folder, a link or a device"),
+    ],
+)
+def test_what_takes_the_place_of_a_file_meanwhile_is_neither_followed_nor_waited_for(
+    folder, monkeypatch, replace, said
+):
     looked = os.stat
 
     def swapped(path: str, **how: object) -> os.stat_result:
         found = looked(path, **how)
         if path == "a.yaml":  # now it has been looked at
             (folder / "a.yaml").unlink()
-            (folder / "a.yaml").symlink_to(folder.parent / "secret.yaml")
+            replace(folder / "a.yaml", folder.parent / "secret.yaml")
         return found
 
     monkeypatch.setattr(os, "stat", swapped)
-    with pytest.raises(ConfigError, match="cannot be opened in the file_folder"):
+    with pytest.raises(ConfigError, match=said):
         FileFolder(str(folder)).read_text("a.yaml", "file", MOST)

@@ -65,6 +65,13 @@ def settings(count):
     return request
 
 
+def settings_of_several(count):
+    request, each = SetBehaviors.Request(), (count - 4) // 4
+    sizes = (each, 0, each, count - 4 - 2 * each)
+    request.set.behaviors = [Behavior(settings=[Parameter(name="x") for _ in range(size)]) for size in sizes]
+    return request
+
+
 def texts(count):
     value = ParameterValue(type=9, string_array_value=["a"] * (count - 1))
     return SetParameters.Request(parameters=[Parameter(name="behaviors", value=value)])
@@ -75,7 +82,14 @@ def numbers(count):
 
 
 @pytest.mark.parametrize(
-    ("make", "most"), [(poses, MOST_PARTS), (settings, MOST_PARTS), (texts, MOST_PARTS), (numbers, MOST_NUMBERS - 16)]
+    ("make", "most"),
+    [
+        (poses, MOST_PARTS),
+        (settings, MOST_PARTS),
+        (settings_of_several, MOST_PARTS),
+        (texts, MOST_PARTS),
+        (numbers, MOST_NUMBERS - 16),
+    ],
 )
 def test_one_that_is_larger_is_empty_and_soon_so(make, most):
     message = make(most)

@@ -133,3 +133,13 @@ def test_what_others_act_on_is_published_at_once_and_logged_when_it_may_be(clock
     clock.now += REPEAT_AFTER
     said.report(ERROR, "tripped", 0)
     assert node.logged == ["stopped", "tripped"]
+
+
+def test_a_run_that_begins_says_nothing_of_the_one_before_and_one_that_ends_keeps_its_values(clock):
+    listener, shown = Listener(), []
+    listener.create_publisher = lambda *_: SimpleNamespace(publish=lambda array: shown.append(array.status[0]))
+    told = Diagnostics(listener)
+    told.report(ERROR, "tripped: x", 0, {"state": "tripped", "trips": "1"})
+    told.announce(OK, "inactive")
+    told.announce(OK, "active", anew=True)
+    assert [[pair.key for pair in status.values] for status in shown] == [["state", "trips"], ["state", "trips"], []]

@@ -240,6 +240,7 @@ def test_solve_ik_finds_joints_of_a_pose_and_says_why_not(arm):
         ({"names": ["elbow"], "position": [np.nan]}, "finite"),
         ({"position_tolerance": np.nan}, "position_tolerance"),
         ({"axes": [False] * 6}, "at least one true"),
+        ({"names": ["elbow"] * 5000, "position": [1.0] * 5000}, "the request holds more than 1000 parts"),
     ):
         answer = ask(*wanted, **request)
         assert not answer.success and reason in answer.message, (reason, answer.message)

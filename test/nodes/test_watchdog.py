@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray
 
 from flexarm.msg import JointReference
+from flexarm_nodes.hardware_gate import watchdog
 from flexarm_nodes.messages.conversions import doubles
 from flexarm_nodes.node import topics
 
@@ -91,6 +93,25 @@ def stepped(tmp_path, monkeypatch) -> Callable[[], None]:
             memory[0:1] = b"\1"
 
     return step
+
+
+def test_it_says_by_how_much_it_is_late_and_looks_no_more_once_it_has_ended(monkeypatch):
+    late: list[float] = []
+    slow = SimpleNamespace(sleep=lambda seconds: time.sleep(seconds + 0.04), monotonic=time.monotonic)
+    monkeypatch.setattr(watchdog, "time", slow)  # the machine lets it wait
+    dog = watchdog.Watchdog(late.append)
+    dog.begin()
+    time.sleep(0.3)
+    dog.end()
+    count = len(late)
+    assert count >= 2 and min(late) > 0.03
+    time.sleep(0.1)
+    assert len(late) == count
+    monkeypatch.undo()
+    dog.begin()
+    time.sleep(0.5)
+    dog.end()
+    assert len(late) - count > 15  # every 10 ms, and more seldom on a crowded machine
 
 
 def test_a_step_of_the_system_clock_does_not_delay_the_stop(live, shared, stepped):

@@ -11,16 +11,19 @@ import pytest
 from random_arms import random_arm
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.flexible_dynamics.beam import TipLoad, beam_modes
+from flexarm_core.flexible_dynamics.beam import Load, beam_modes
 from flexarm_core.flexible_dynamics.modal_data import ModalData, save_modal_data
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import Beam
 from flexarm_core.robot.load import load_robot_description
+from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.check import first_run
 from flexarm_tools.check.check import check_modal_data, check_robot
+from flexarm_tools.check.description import description_steps
 from flexarm_tools.check.dry_run import dry_run
+from flexarm_tools.check.start import scenario_text
 from flexarm_tools.metrics.modal_frequencies import modal_frequencies
-from flexarm_tools.scenario.file import load_scenario
+from flexarm_tools.scenario.file import STANDARD_GRAVITY, load_scenario
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 BEAM = Beam(
@@ -34,7 +37,7 @@ FREE = np.array([1.87510407, 4.69409113]) ** 2 * np.sqrt(100.0 / (0.5 * 2.0**4))
 @pytest.fixture
 def free() -> ModalData:
     """A beam with nothing at its tip."""
-    return beam_modes(BEAM, TipLoad())
+    return beam_modes(BEAM)
 
 
 def saved(path: Path, data: ModalData) -> Path:
@@ -66,7 +69,7 @@ def test_modes_that_are_not_normalized_have_the_same_frequencies(tmp_path, free)
 
 
 def test_a_file_of_a_beam_with_a_load_gives_the_frequencies_of_the_beam_alone():
-    loaded = beam_modes(BEAM, TipLoad(5.0))
+    loaded = beam_modes(BEAM, [Load(5.0)])
     assert np.sqrt(loaded.stiffness[0, 0]) / (2.0 * np.pi) < 0.5 * FREE[0]
     found, paired = modal_frequencies(loaded)
     assert not paired and found[0] == pytest.approx(FREE[0], rel=0.02)  # its shapes are nearly those without a load
@@ -183,6 +186,67 @@ def test_what_is_printed_is_what_is_written(tmp_path):
     check_robot(path, write=tmp_path / "study.yaml")
     lines = (tmp_path / "study.yaml").read_text().splitlines()
     assert [line[10:] for line in text[text.index("          title: ") :].splitlines()] == lines
+
+
+TEXTS = ("", " left ", "on", "~", "1e3", "0x1f", "- a", "a: b", "a #b", "it's", "{x}", "!x", "*a", "a,b", 'é\n"b"')
+
+
+def test_arguments_are_read_from_what_is_written_as_they_were_given(tmp_path, packages):
+    model = ArmModel(load_robot_description(URDF / "planar_4r.urdf.xacro"))
+    given = {f"a{i}": text for i, text in enumerate(TEXTS)} | {"on": "x"}
+    declared = "".join(f'<xacro:arg name="{name}" default="?"/>' for name in given)
+    text = re.sub(
+        "<robot [^>]*>", f'<robot name="arm" xmlns:xacro="http://ros.org/wiki/xacro">{declared}', model.description.text
+    )
+    (tmp_path / "arm.urdf.xacro").write_text(text)
+    run, study = next(first_run.first_runs(model, STANDARD_GRAVITY, {})), tmp_path / "study.yaml"
+    study.write_text(scenario_text(model, run, "arm.urdf.xacro", given), encoding="utf-8")
+    assert load_scenario(study, packages).robot.arguments == given
+
+
+def scaled(text: str, name: str, factor: float) -> str:
+    """The numbers of an attribute times a factor."""
+
+    def change(found: re.Match[str]) -> str:
+        return f'{name}="{" ".join(repr(factor * float(number)) for number in found[1].split())}"'
+
+    return re.sub(rf'\b{name}="([^"]*)"', change, text)
+
+
+INERTIAS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+
+
+@pytest.mark.parametrize("name", ["arm_7r", "flexible_2r", "trep"])
+@pytest.mark.parametrize(
+    ("attributes", "factor", "said"),
+    [
+        ((), 1.0, ""),
+        (("lower", "upper"), 57.3, "is it in degrees"),
+        (("velocity",), 57.3, "is it in degrees"),
+        (("lower", "upper"), 1e6, ""),  # no limits
+        (INERTIAS, 1e6, "is the inertia in kg"),
+        (("xyz",), 1e3, "are lengths in millimeters"),
+    ],
+)
+def test_numbers_in_other_units_are_warned_of(tmp_path, name, attributes, factor, said):
+    text = load_robot_description(URDF / f"{name}.urdf.xacro")
+    for attribute in attributes:
+        text = scaled(text, attribute, factor)
+    model = ArmModel(parse_robot_description(text, massless=True))
+    told = [finding.text for step in description_steps(model) for finding in step.findings]
+    odd = [line for line in told if "is it in" in line or "are lengths" in line or "is the inertia" in line]
+    assert (said in odd[0] and all(line.startswith("warning: ") for line in odd)) if said else not odd
+
+
+def test_a_point_mass_is_a_warning_and_does_not_keep_an_arm_from_its_first_run(tmp_path, recwarn):
+    text = load_robot_description(URDF / "arm_7r.urdf.xacro")
+    last = text.rindex("<inertia ")
+    end = text.index("/>", last)
+    path = tmp_path / "arm.urdf"
+    path.write_text(text[:last] + re.sub(r'"[^"]*"', '"0"', text[last:end]) + text[end:])
+    said, usable = check_robot(path)
+    assert usable and "warning: link" in said and "a point mass" in said and "  error:" not in said
+    assert not [warning for warning in recwarn if issubclass(warning.category, RuntimeWarning)]
 
 
 def test_a_file_that_is_there_is_never_written_over(tmp_path):

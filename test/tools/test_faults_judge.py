@@ -22,10 +22,10 @@ STEP = 0.001
 RUNS = Seen("running", "", 0)
 
 
-def judge_of(fault, *, arm="arm_7r", mode="velocity", held=None):
+def judge_of(fault, *, arm="arm_7r", mode="velocity", held=None, where="core"):
     """A judge of a case at 0.1 s, its outcome and its arm."""
     rng = np.random.default_rng(0)
-    outcome, drawn = Outcome(0, "none", "core", arm, mode, "hardware_gate", 250, ""), draw_arm(rng, arm, mode)
+    outcome, drawn = Outcome(0, "none", where, arm, mode, "hardware_gate", 250, ""), draw_arm(rng, arm, mode)
     one = fault(rng, 0.1)
     one.end = 1.0
     return Judge(outcome, [one], drawn, held), outcome, drawn.model
@@ -122,6 +122,22 @@ def test_after_a_reset_a_gate_may_run_into_a_fault_that_shows_in_motion_alone(fa
     for k, reset in enumerate([False] * 10 + [True] * 100):
         one = RUNS if reset else Seen("tripped", "x", 1, error=True)
         judge.see_status(0.25 + k * STEP, one, reset=reset, stopped=True)
+    assert outcome.resumed_early is early
+
+
+@pytest.mark.parametrize(
+    ("where", "moves", "early"),
+    [("core", 0.0, False), ("core", 0.02, True), ("node", 0.02, False), ("node", 0.1, True)],
+)
+def test_a_stop_that_ends_while_the_arm_moves_is_seen_though_the_status_of_a_node_may_lag_behind(where, moves, early):
+    judge, outcome, model = judge_of(ReferencesLost, where=where)
+    judge.see_status(1.2, Seen("stopping", "x", 1, error=True), reset=False, stopped=True)
+    still = SimpleNamespace(position=np.zeros(7), velocity=np.zeros(7), deflection=np.zeros(0))
+    judge.see_motion(1.2, still, led=True)
+    for k in range(round(moves / STEP)):
+        fast = SimpleNamespace(position=still.position, velocity=0.5 * model.velocity_limit, deflection=np.zeros(0))
+        judge.see_motion(1.2 + (k + 1) * STEP, fast, led=True)
+    judge.see_status(1.2 + moves + STEP, RUNS, reset=False, stopped=True)
     assert outcome.resumed_early is early
 
 

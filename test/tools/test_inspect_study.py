@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pipeline_run import sample_of
+from scenario_pipeline import built_plant, changeable_pipeline
 
+from flexarm_nodes.node.diagnostics import ERROR, OK
 from flexarm_tools.run.composition import in_one_process
 from flexarm_tools.scenario.study import load_study
 from flexarm_tools.wiring.chain import wired_nodes
@@ -16,6 +20,8 @@ GOALS = {
     "wipe_force_error": "<= 0.05",
     "path_rms_free": "<= 3e-3",
     "friction_ratio": "<= 0.2",
+    "deflection_ratio_bump": "<= 1.0",
+    "base_rms_error_bump": "<= 0.3",
 }
 STAGES = (
     "flexible_dynamics_estimator",
@@ -67,3 +73,22 @@ def test_every_run_is_wired_and_could_run_in_one_process(study):
     for scenario in study.scenarios.values():
         assert wired_nodes(scenario)
         assert wired_nodes(in_one_process(scenario))
+
+
+@pytest.mark.parametrize(("tolerance", "wanted"), [(1e-9, ERROR), (3e-3, OK)])
+def test_a_tool_that_is_off_its_path_makes_the_run_fail(study, tolerance, wanted):
+    scenario = study.scenarios["all_on"]
+    nodes = tuple(
+        replace(node, parameters=dict(node.parameters) | {"path_tolerance": tolerance})
+        if node.executable == "rns_vibration_controller"
+        else node
+        for node in scenario.nodes
+    )
+    pipeline, built, model = changeable_pipeline(replace(scenario, nodes=nodes))
+    plant = built_plant(scenario, model.description)
+    for _ in range(3):
+        tick = pipeline.tick(sample_of(plant.measure()))
+        plant.advance(tick.command)
+    level, text, _ = built["rns_vibration_controller"][0].judge(tick)
+    assert level == wanted
+    assert ("from its path" in text) == (wanted == ERROR)

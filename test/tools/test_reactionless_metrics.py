@@ -57,6 +57,16 @@ def test_rate_and_damping_ratio_of_a_known_vibration(record, rate, frequency):
     assert details["frequency_rad_s"] == pytest.approx(frequency, rel=1e-3)
 
 
+@pytest.mark.parametrize("rest", [0.0, 0.004, -0.03])
+@pytest.mark.parametrize("ratio", [0.005, 0.0275, 0.15])
+def test_a_base_that_is_let_go_from_aside_decays_about_its_place_of_rest(record, rest, ratio):
+    """The first sample is the farthest from it, and it is not zero where the base sags."""
+    frequency, rate = 8.0 * math.sqrt(1.0 - ratio**2), 8.0 * ratio
+    recording = record(lambda t: rest + 0.01 * np.exp(-rate * t) * np.cos(frequency * t), 6.0)
+    assert measure("base_decay_rate", recording) == pytest.approx(rate, rel=0.01)
+    assert measure("base_damping_ratio", recording) == pytest.approx(ratio, rel=0.01)
+
+
 def test_what_is_below_the_threshold_does_not_count(record):
     """After the vibration has died out there is a slower one, a thousandth as large, that hardly dies out."""
     fast, slow = ringing(2.0, 9.0), ringing(0.01, 6.0)

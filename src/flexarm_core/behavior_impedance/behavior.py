@@ -176,6 +176,10 @@ class Behavior(ABC):
         """Return one line about the state of the behavior, for the status; may be empty."""
         return ""
 
+    def complaint(self) -> str:
+        """Return what is asked of the behavior and not achieved, which is reported as an error; empty: nothing."""
+        return ""
+
 
 @dataclass(frozen=True, slots=True)
 class BehaviorSpec:

@@ -1,17 +1,18 @@
-r"""Beam -> ModalData: Euler-Bernoulli finite elements, clamped at the inboard end, with the outboard mass at the tip.
+r"""Beam -> ModalData: Euler-Bernoulli finite elements, clamped at the inboard end, with the masses that it carries.
 
 Bending in each plane has two coordinates per node, deflection and slope, with the stiffness of cubic elements::
 
     K_e = EI / h^3 [12  6h  -12  6h;  6h  4h^2  -6h  2h^2;  -12  -6h  12  -6h;  6h  2h^2  -6h  4h^2]
 
-The mass is lumped at the nodes (half at the ends), and the tip load is added at the last node. Torsion and axial
+The mass is lumped at the nodes (half at the ends), and loads are added at theirs. Torsion and axial
 deformation have one coordinate per node. The eigenproblem is solved in its flexibility form ``K^-1 M phi = mu phi``,
 ``mu = 1 / omega^2``, which allows nodes without rotary inertia. Modes are normalized to ``phi^T M phi = 1``; ``M``
-includes the tip load.
+includes the loads.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,26 +26,28 @@ from flexarm_core.types import Array
 
 
 @dataclass(frozen=True, slots=True)
-class TipLoad:
-    """Mass outboard of the beam, used for the mode shapes only: the recursion treats it as separate bodies.
+class Load:
+    """Mass that a beam carries, used for the mode shapes only: the recursion treats it as separate bodies.
 
     Attributes:
         mass: mass [kg].
-        offset: distance of the center of mass beyond the tip, along the beam [m].
-        inertia: (3,) moments of inertia about the tip, in axes of the beam [kg*m^2].
+        offset: distance of the center of mass beyond the mount, along the beam [m].
+        inertia: (3,) moments of inertia about the mount, in axes of the beam [kg*m^2].
+        place: distance of the mount from the clamped end, infinite at the tip [m].
     """
 
     mass: float = 0.0
     offset: float = 0.0
     inertia: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    place: float = math.inf
 
 
-def beam_modes(beam: Beam, load: TipLoad, gauges: Sequence[StrainGauge] = ()) -> ModalData:
+def beam_modes(beam: Beam, loads: Sequence[Load] = (), gauges: Sequence[StrainGauge] = ()) -> ModalData:
     """Compute the lowest modes of a beam: bending in y and z, torsion and axial.
 
     Args:
         beam: the beam.
-        load: load at the tip; the ``tip_mass`` of the beam, if given, replaces it.
+        loads: what it carries; the ``tip_mass`` of the beam, if given, replaces it.
         gauges: strain gauges on the beam.
 
     Returns:
@@ -56,7 +59,7 @@ def beam_modes(beam: Beam, load: TipLoad, gauges: Sequence[StrainGauge] = ()) ->
     """
     try:
         with np.errstate(all="ignore"):
-            data = _beam_modes(beam, load, gauges)
+            data = _beam_modes(beam, loads, gauges)
     except (ArithmeticError, ValueError, np.linalg.LinAlgError) as error:
         reason = " ".join(str(error).split())
         raise RobotDescriptionError(f"the modes of the <beam> cannot be computed: {reason}") from error
@@ -65,19 +68,19 @@ def beam_modes(beam: Beam, load: TipLoad, gauges: Sequence[StrainGauge] = ()) ->
     return data
 
 
-def _beam_modes(beam: Beam, load: TipLoad, gauges: Sequence[StrainGauge]) -> ModalData:
+def _beam_modes(beam: Beam, loads: Sequence[Load], gauges: Sequence[StrainGauge]) -> ModalData:
     if np.abs(beam.transform_beam_to_link[:3, 3]).max() > 1e-9:
         raise RobotDescriptionError(
             "a <beam> begins at its link's origin, where the hinge is: its <origin> may only turn it"
         )
     if beam.tip_mass is not None:
-        load = TipLoad(beam.tip_mass)
-    solver = _BeamSolver(beam, load)
+        loads = (Load(beam.tip_mass),)
+    solver = _BeamSolver(beam, loads)
     blocks = [
-        solver.bending("y", beam.EIz, load.inertia[2], beam.modes_y),
-        solver.bending("z", beam.EIy, load.inertia[1], beam.modes_z),
-        solver.chain("torsion", beam.GJ, beam.rho_Ip, load.inertia[0], beam.modes_torsion),
-        solver.chain("axial", beam.EA, beam.rho_A, load.mass, beam.modes_axial),
+        solver.bending("y", beam.EIz, 2, beam.modes_y),
+        solver.bending("z", beam.EIy, 1, beam.modes_z),
+        solver.chain("torsion", beam.GJ, beam.rho_Ip, [load.inertia[0] for load in loads], beam.modes_torsion),
+        solver.chain("axial", beam.EA, beam.rho_A, [load.mass for load in loads], beam.modes_axial),
     ]
     frequency = np.concatenate([block.frequency for block in blocks])
     turn = beam.transform_beam_to_link[:3, :3]
@@ -136,10 +139,11 @@ class _Modes:
 class _BeamSolver:
     """Finite elements of one beam."""
 
-    def __init__(self, beam: Beam, load: TipLoad) -> None:
-        self._beam, self._load = beam, load
+    def __init__(self, beam: Beam, loads: Sequence[Load]) -> None:
+        self._beam, self._loads = beam, loads
         self._h = beam.length / beam.elements
         self.x = np.linspace(0.0, beam.length, beam.elements + 1)
+        self._nodes = [round(min(load.place / self._h, beam.elements)) for load in loads]
 
     def lump(self, per_length: float) -> Array:
         """Lump a quantity per length at the nodes (N,)."""
@@ -147,8 +151,8 @@ class _BeamSolver:
         lumped[[0, -1]] *= 0.5
         return lumped
 
-    def bending(self, axis: str, stiffness: float, tip_inertia: float, count: int) -> _Modes:
-        """Modes that deflect along ``axis``."""
+    def bending(self, axis: str, stiffness: float, turns_about: int, count: int) -> _Modes:
+        """Modes that deflect along ``axis`` and turn about an axis of the beam (0: x)."""
         size, h = 2 * (self._beam.elements + 1), self._h
         K, M = np.zeros((size, size)), np.zeros((size, size))
         element = np.array(
@@ -158,9 +162,9 @@ class _BeamSolver:
         for i in range(0, size - 2, 2):
             K[i : i + 4, i : i + 4] += stiffness / h**3 * element
         M[::2, ::2] = np.diag(self.lump(self._beam.rho_A))
-        M[-2, -2] += self._load.mass
-        M[-2, -1] = M[-1, -2] = self._load.mass * self._load.offset
-        M[-1, -1] = tip_inertia
+        for load, node in zip(self._loads, self._nodes, strict=True):
+            coupled, inertia = load.mass * load.offset, load.inertia[turns_about]
+            M[2 * node : 2 * node + 2, 2 * node : 2 * node + 2] += [[load.mass, coupled], [coupled, inertia]]
         frequency, shapes = _lowest(K[2:, 2:], M[2:, 2:], count, tip=-2)
         deflection, slope = np.zeros((size // 2, count)), np.zeros((size // 2, count))
         deflection[1:], slope[1:] = shapes[::2], shapes[1::2]
@@ -171,13 +175,13 @@ class _BeamSolver:
             translation[:, 2], rotation[:, 1] = deflection, -slope
         return _Modes(f"bending_{axis}", frequency, translation, rotation, self.x)
 
-    def chain(self, kind: str, stiffness: float, per_length: float, tip: float, count: int) -> _Modes:
+    def chain(self, kind: str, stiffness: float, per_length: float, carried: Sequence[float], count: int) -> _Modes:
         """Compute the torsion or axial modes, with one coordinate per node."""
         size = self._beam.elements + 1
         K = stiffness / self._h * (2.0 * np.eye(size) - np.eye(size, k=1) - np.eye(size, k=-1))
         K[-1, -1] *= 0.5
         lumped = self.lump(per_length)
-        lumped[-1] += tip
+        np.add.at(lumped, self._nodes, carried)
         frequency, shapes = _lowest(K[1:, 1:], np.diag(lumped[1:]), count, tip=-1)
         translation, rotation = np.zeros((2, size, 3, count))
         (rotation if kind == "torsion" else translation)[1:, 0] = shapes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flexarm_core.errors import RobotDescriptionError
-from flexarm_core.flexible_dynamics.beam import TipLoad, beam_modes
+from flexarm_core.flexible_dynamics.beam import Load, beam_modes
 from flexarm_core.flexible_dynamics.modal_data import ModalData, load_modal_data
 from flexarm_core.robot.description import Beam, RobotDescription
 from flexarm_core.types import Array
@@ -26,7 +26,7 @@ def load_flexible_links(description: RobotDescription) -> dict[str, ModalData]:
         gauges = [gauge for gauge in description.strain_gauges.values() if gauge.link == name]
         if link.beam is not None:
             try:
-                data = beam_modes(link.beam, outboard_load(description, name, link.beam), gauges)
+                data = beam_modes(link.beam, carried_loads(description, name, link.beam), gauges)
             except RobotDescriptionError as error:
                 raise RobotDescriptionError(f"flexible link '{name}': {error}") from error
         else:
@@ -41,13 +41,25 @@ def load_flexible_links(description: RobotDescription) -> dict[str, ModalData]:
     return {joint.child: found[joint.child] for joint in description.joints.values() if joint.child in found}
 
 
-def outboard_load(description: RobotDescription, link: str, beam: Beam) -> TipLoad:
-    """Combine all links outboard of a beam, with every joint at zero, to one rigid tip load."""
-    tip = np.eye(4)
-    tip[0, 3] = beam.length
-    link_to_tip = np.asarray(np.linalg.inv(beam.transform_beam_to_link @ tip), dtype=np.float64)
+def carried_loads(description: RobotDescription, link: str, beam: Beam) -> tuple[Load, ...]:
+    """Combine what hangs on each node of a beam, with every joint at zero, to one rigid load."""
+    beam_to_link, spacing = beam.transform_beam_to_link, beam.length / beam.elements
+    found: dict[int, list[tuple[str, Array]]] = {}
+    for joint in description.joints.values():
+        if joint.parent == link:
+            along = float((np.linalg.inv(beam_to_link) @ joint.transform_child_to_parent)[0, 3])
+            node = round(min(max(along / spacing, 0.0), beam.elements))
+            mount = beam_to_link.copy()
+            mount[:3, 3] += beam_to_link[:3, 0] * node * spacing
+            child = np.linalg.inv(mount) @ joint.transform_child_to_parent
+            found.setdefault(node, []).extend([(joint.child, child), *_outboard_links(description, joint.child, child)])
+    return tuple(_load(description, bodies, node * spacing) for node, bodies in found.items())
+
+
+def _load(description: RobotDescription, bodies: list[tuple[str, Array]], place: float) -> Load:
+    """Combine links, given with their transforms to axes of the beam at a mount, to one load."""
     mass, moment, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
-    for name, transform in _outboard_links(description, link, link_to_tip):
+    for name, transform in bodies:
         body = description.links[name]
         rotation, center = transform[:3, :3], transform[:3, :3] @ body.center_of_mass + transform[:3, 3]
         mass += body.mass
@@ -55,8 +67,8 @@ def outboard_load(description: RobotDescription, link: str, beam: Beam) -> TipLo
         inertia += rotation @ body.inertia @ rotation.T
         inertia += body.mass * (center @ center * np.eye(3) - np.outer(center, center))
     if mass == 0.0:
-        return TipLoad()
-    return TipLoad(mass, float(moment[0] / mass), (inertia[0, 0], inertia[1, 1], inertia[2, 2]))
+        return Load(place=place)
+    return Load(mass, float(moment[0] / mass), (inertia[0, 0], inertia[1, 1], inertia[2, 2]), place)
 
 
 def _outboard_links(description: RobotDescription, link: str, transform: Array) -> list[tuple[str, Array]]:

@@ -12,7 +12,7 @@ and the body's strain energy is ``eta^T K eta / 2``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,8 @@ from flexarm_core.errors import InputError, RobotDescriptionError
 from flexarm_core.types import Array
 
 CLAMPED = 1e-6  # influence at the inboard node, relative to the largest influence, that is treated as zero
+ROUNDED = 1e-6  # relative rounding of matrices from finite-element programs, which write single precision
+MATRICES = ("inertia", "stiffness", "damping")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +113,12 @@ def _physical_problems(data: ModalData) -> list[str]:
         problems.append(f"nodes {nodes_below} have negative mass")
     if not data.mass.sum() > 0.0:
         problems.append("the nodes have no mass")
-    for name, matrices in (
-        ("inertia", data.inertia),
-        ("stiffness", data.stiffness[None]),
-        ("damping", data.damping[None]),
-    ):
+    for name in MATRICES:
+        matrices = getattr(data, name).reshape(-1, *getattr(data, name).shape[-2:])
         size = np.abs(matrices).max(initial=0.0)
-        if np.abs(matrices - matrices.transpose(0, 2, 1)).max(initial=0.0) > 1e-9 * size:
+        if np.abs(matrices - matrices.transpose(0, 2, 1)).max(initial=0.0) > ROUNDED * size:
             problems.append(f"{name} is not symmetric")
-        elif np.linalg.eigvalsh(matrices).min(initial=0.0) < -1e-9 * size:
+        elif np.linalg.eigvalsh(matrices).min(initial=0.0) < -ROUNDED * size:
             problems.append(f"{name} is not positive semidefinite")
     if data.modes and np.linalg.eigvalsh(data.stiffness)[0] <= 0.0:
         problems.append("stiffness is singular: leave out rigid-body modes, the hinge is a joint of its own")
@@ -153,6 +152,8 @@ def load_modal_data(path: str | Path) -> ModalData:
 
     ``gauges`` and ``strain`` are optional. ``damping`` is optional and defaults to zero.
 
+    Matrices that are symmetric but for their rounding are made symmetric.
+
     Raises:
         RobotDescriptionError: no such file, not a ``.npz``, arrays missing, or invalid data; the message lists every
             problem.
@@ -185,4 +186,5 @@ def load_modal_data(path: str | Path) -> ModalData:
     problems = find_problems(data)
     if problems:
         raise RobotDescriptionError(f"modal data file '{path}': " + "; ".join(problems))
-    return data
+    rounded = {name: getattr(data, name) for name in MATRICES}
+    return replace(data, **{name: 0.5 * (value + np.swapaxes(value, -1, -2)) for name, value in rounded.items()})

@@ -105,7 +105,7 @@ def softest_period(model: ArmModel) -> tuple[float, float]:
     for posture in _postures(model):
         if model.m:
             state = ArmState(0, posture, 0.0 * posture, *np.zeros((2, model.m)))
-            periods[0].append(2.0 * np.pi / model.natural_frequencies(state)[0])
+            periods[0].append(model.longest_period(state))
         if flexible is not None:
             x = np.zeros(flexible.size)
             x[flexible.actuated] = posture

@@ -10,6 +10,7 @@ from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.dynamics_check import check_independent
 from flexarm_core.robot.kinematic_chain import PRISMATIC, joints_inboard, link_rows, next_frame, turned_frame
 from flexarm_core.turns import Turns
 from flexarm_core.types import Array
@@ -65,13 +66,15 @@ def build_chain(description: RobotDescription, tool_frame: str = "") -> Chain:
         tool_frame: link to use as tool; empty: ``tool0`` or the only tip link.
 
     Raises:
-        RobotDescriptionError: there is no actuated joint between base and tool.
+        RobotDescriptionError: there is no actuated joint between base and tool, or one that follows another.
     """
     tool, base = description.tool_frame(tool_frame), description.base_frame
     path = joints_inboard(description, tool, base)
     joints = [joint for joint in path if joint.kind != "fixed"]
     if not joints or path[0].parent != base:
         raise RobotDescriptionError(f"no actuated joint lies between '{base}' and the tool frame '{tool}'")
+    for joint in joints:
+        check_independent(joint)
     names, links = link_rows(path, [joint.name for joint in joints], np.eye(4))
     return Chain(
         joint_names=tuple(names),

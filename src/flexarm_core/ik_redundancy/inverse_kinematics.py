@@ -23,6 +23,7 @@ from flexarm_core.types import Array
 FULL_TURN = 2.0 * math.pi - 1e-12  # [rad] joint range that counts as a full turn, allowing for rounding
 IDENTITY = np.eye(3)
 ROTATION_TOLERANCE = 1e-6  # tolerance of R R^T - 1, componentwise
+LONGEST = 100.0  # [m] range of a prismatic joint beyond which its limits mean that it has none
 LARGEST = 1e6  # [m | rad] beyond this value double precision is insufficient for the tolerances
 
 
@@ -157,10 +158,13 @@ class InverseKinematics:
 
 
 def _length(chain: Chain) -> float:
-    """Return the length equivalent to one radian [m]: a third of the total link length beyond the first joint."""
+    """Return the length equivalent to one radian [m]: a third of the total link length beyond the first joint.
+
+    Ranges of prismatic joints count as lengths.
+    """
     reach = float(np.linalg.norm(chain.links[1:, 9:12], axis=1).sum())
     for kind, lower, upper in zip(chain.links[:-1, 12], chain.lower, chain.upper, strict=True):
-        if kind == PRISMATIC and math.isfinite(upper - lower):
+        if kind == PRISMATIC and upper - lower <= LONGEST:
             reach += upper - lower
     return reach / 3.0 if reach > 1e-3 else 1.0
 

@@ -32,11 +32,12 @@ STALL_STEPS, STALL_PART = 4, 0.5
 APPROACH_STEPS, APPROACH_PART = 200, 1.0 - 1e-6
 SLIDE_STEPS = 40  # maximum number of steps along the solutions to the start
 SETTLED = 1e-4  # [rad] step size below which a slide has converged
+EDGE = 1e-3  # [rad] by which a search may end beyond a limit and is not taken to the other end of the range
 
 
 def work_size(n: int) -> int:
     """Return the size of the work array of :func:`search`."""
-    return 12 * n + 63
+    return 18 * n + 63
 
 
 @kernel
@@ -86,7 +87,7 @@ def search(
         if attempt > 0:
             for i in range(n):
                 low, high = joints[LOW, i], joints[HIGH, i]
-                if low == -math.inf or high == math.inf:
+                if low == -math.inf or high == math.inf or links[i, 12] == PRISMATIC:
                     low = max(low, origin[i] - math.pi * joints[SCALE, i])
                     high = min(high, origin[i] + math.pi * joints[SCALE, i])
                 q[i] = low + (high - low) * trials[attempt - 1, i]
@@ -96,7 +97,8 @@ def search(
         )
         total += count
         if reached:
-            value = _to_limits(links, joints, origin, q)
+            count, value = _into_limits(links, joints, origin, position, rotation, weight, tolerance, steps, q, rest)
+            total += count
             if candidates > 1:
                 for i in range(n):
                     slid[i] = q[i]
@@ -104,7 +106,10 @@ def search(
                     links, joints, origin, position, rotation, weight, tolerance, SLIDE, SLIDE_STEPS, slid, rest
                 )
                 total += count
-                slid_value = _to_limits(links, joints, origin, slid)
+                more, slid_value = _into_limits(
+                    links, joints, origin, position, rotation, weight, tolerance, steps, slid, rest
+                )
+                total += more
                 if slid_reached and slid_value < value:
                     value = slid_value
                     for i in range(n):
@@ -124,13 +129,69 @@ def search(
 
 
 @kernel
+def _into_limits(
+    links: Array,
+    joints: Array,
+    start: Array,
+    position: Array,
+    rotation: Array,
+    weight: Array,
+    tolerance: Array,
+    steps: int,
+    q: Array,
+    work: Array,
+) -> tuple[int, float]:
+    """Shift joints by full turns into their limits, nearest to the start.
+
+    Where the search ended only just beyond a limit, it goes on with this limit: a turn more would be a rounding error's
+    decision.
+
+    Returns:
+        Number of further steps, squared distance to the start.
+    """
+    n, taken = q.shape[0], 0
+    bounded, near, rest = work[: 5 * n].reshape((5, n)), work[5 * n : 6 * n], work[6 * n :]
+    for i in range(n):
+        near[i] = q[i]
+        for row in range(5):
+            bounded[row, i] = joints[row, i]
+    just = False
+    for i in range(n):
+        if _is_endless(links, joints, i):
+            near[i] = _nearest_turn(q[i], start[i])
+            inside = min(max(near[i], joints[LOWER, i]), joints[UPPER, i])
+            if 0.0 < abs(near[i] - inside) < EDGE:
+                near[i], bounded[LOW, i], bounded[HIGH, i], just = inside, joints[LOWER, i], joints[UPPER, i], True
+    if just:
+        reached, taken, _ = _descend(
+            links, bounded, start, position, rotation, weight, tolerance, ATTEMPT, steps, near, rest
+        )
+        if reached:
+            for i in range(n):
+                q[i] = near[i]
+    return taken, _to_limits(links, joints, start, q)
+
+
+@kernel
+def _is_endless(links: Array, joints: Array, i: int) -> bool:
+    """Return whether a joint may be shifted by full turns."""
+    return links[i, 12] != PRISMATIC and joints[HIGH, i] - joints[LOW, i] == math.inf
+
+
+@kernel
+def _nearest_turn(q: float, start: float) -> float:
+    """Return a position in the turn that is nearest to the start."""
+    return q + 2.0 * math.pi * math.floor((start - q) / (2.0 * math.pi) + 0.5)
+
+
+@kernel
 def _to_limits(links: Array, joints: Array, start: Array, q: Array) -> float:
     """Shift joints by full turns into their limits, nearest to the start; return the squared distance to the start."""
     turn, distance = 2.0 * math.pi, 0.0
     for i in range(q.shape[0]):
         lower, upper = joints[LOWER, i], joints[UPPER, i]
-        if links[i, 12] != PRISMATIC and joints[HIGH, i] - joints[LOW, i] == math.inf:
-            q[i] += turn * math.floor((start[i] - q[i]) / turn + 0.5)
+        if _is_endless(links, joints, i):
+            q[i] = _nearest_turn(q[i], start[i])
             if q[i] > upper:
                 q[i] -= turn * math.ceil((q[i] - upper) / turn)
             elif q[i] < lower:

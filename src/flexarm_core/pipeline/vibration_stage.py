@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
+from flexarm_core.pipeline.path_watch import PathWatch
 from flexarm_core.pipeline.tick import Tick, base_needs
 from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
 from flexarm_core.reaction_null_space.stability.stability import Margin, check_gains, postures_after_hits
@@ -82,6 +83,7 @@ class VibrationStage:
         if controller.guard is not None and sampling is not None:
             controller.guard.watched = min(WATCHED, fastest(sampling))
         self._wash_out = WashOut(controller.model)
+        self._watch = PathWatch(controller.model, source == "flexible_state")
         self._looked_at: tuple[VibrationControllerConfig, ToolTask, Array] | None = None  # where the gains are stable
         # inputs that a sample waits for, after the settings that they were found for
         self._needs: tuple[VibrationControllerConfig | None, tuple[str, str], frozenset[str]] = (
@@ -95,7 +97,13 @@ class VibrationStage:
     @property
     def remark(self) -> str:
         """Remark on the last sample for the operator."""
-        return "" if self.controller.guard is None else self.controller.guard.remark
+        said = "" if self.controller.guard is None else self.controller.guard.remark
+        return "; ".join(filter(None, (self._watch.off, said)))
+
+    @property
+    def off_path(self) -> bool:
+        """Whether the measured tool is off its path by more than ``path_tolerance``."""
+        return bool(self._watch.off)
 
     @property
     def gave_up(self) -> bool:
@@ -152,6 +160,7 @@ class VibrationStage:
         """Forget earlier samples."""
         self.controller.reset()
         self._wash_out.reset()
+        self._watch.reset()
         self._refused: str | None = None  # why the gains are rejected; empty: they are not; None: not checked yet
         self._seen: tuple[ArmState, CartesianReference | None] | None = None
         self._stamps: list[int] = []  # stamps of the first samples [ns]
@@ -194,6 +203,9 @@ class VibrationStage:
             raise InputError(self._refused)
         if self.source == "flexible_state":  # a measured rate does not last
             state = self._wash_out.clean(state)
+        if tool is not None:
+            config = self.controller.config
+            tool = self._watch.take(tick.flexible, state, tool, config.path_tolerance, config.bending_bandwidth)
         answer, tick.reaction = self.controller.update(state, tool, wanted)
         tick.give_joints(self.name, answer)
         if self.remark:

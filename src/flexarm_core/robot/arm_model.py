@@ -11,6 +11,7 @@ RNEA for a single model.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -396,7 +397,18 @@ class ArmModel:
     def natural_frequencies(self, state: ArmState) -> Array:
         """Return the natural frequencies w (m,) of the base with locked joints, ascending [rad/s].
 
-        They solve ``K_b v = w^2 H_b v``.
+        They solve ``(K_b + dg_b/dx) v = w^2 H_b v`` with the weight ``g_b`` at the given deflection ``x``: a mast that
+        carries a load is softer, one that hangs is stiffer. Where the base falls over, ``w`` is 0.
         """
-        blocks = self.blocks(state)
-        return np.sqrt(np.sort(np.linalg.eigvals(np.linalg.solve(blocks.H_b, self.K_b)).real))
+        blocks, stiffness = self.blocks(state), self.K_b
+        if self._weighs:
+            q = self._configuration(state.position, state.deflection)
+            slopes = pin.computeGeneralizedGravityDerivatives(self._model, self._data, q)
+            stiffness = stiffness + slopes[np.ix_(self._elastic_v, self._elastic_v)]
+        squares = np.linalg.eigvals(np.linalg.solve(blocks.H_b, stiffness)).real
+        return np.sqrt(np.maximum(np.sort(squares), 0.0))
+
+    def longest_period(self, state: ArmState) -> float:
+        """Return the longest period of the base with locked joints, infinite where it falls over [s]."""
+        slowest = float(self.natural_frequencies(state)[0])
+        return 2.0 * math.pi / slowest if slowest > 0.0 else math.inf

@@ -13,11 +13,7 @@ TRIANGLE = 1e-3  # relative tolerance of the triangle inequality, for rounding i
 def check_dynamics(description: RobotDescription) -> None:
     """Raise RobotDescriptionError for the first property that makes the dynamics of the robot invalid."""
     for joint in description.joints.values():
-        if joint.mimic:
-            raise RobotDescriptionError(
-                f"joint '{joint.name}' mimics '{joint.mimic}': joints that depend on others are not supported; make it"
-                " fixed, or remove <mimic> and give it a motor"
-            )
+        check_independent(joint)
     for joint in massless_joints(description):
         raise RobotDescriptionError(
             f"joint '{joint.name}' moves link '{joint.child}', which has no <inertial> with a mass:"
@@ -33,6 +29,15 @@ def check_dynamics(description: RobotDescription) -> None:
                 f"joint '{name}': <limit effort> is 0: the motor gives nothing; give what it can give, or leave <limit>"
                 " out of a continuous joint"
             )
+
+
+def check_independent(joint: Joint) -> None:
+    """Raise RobotDescriptionError if a joint follows another one (``<mimic>``)."""
+    if joint.mimic:
+        raise RobotDescriptionError(
+            f"joint '{joint.name}' mimics '{joint.mimic}': joints that depend on others are not supported; make it"
+            " fixed, or remove <mimic> and give it a motor"
+        )
 
 
 def massless_joints(description: RobotDescription) -> list[Joint]:

@@ -59,7 +59,7 @@ def read_actuated_joints(
     """Return the names of the actuated joints, in tree order.
 
     These are the joints with a command interface in ``<ros2_control>``; if there are none, all movable joints that are
-    not elastic.
+    not elastic. Joints that follow others (``<mimic>``) need no command interface.
     """
     movable = [name for name, joint in joints.items() if joint.kind != "fixed"]
     springs = {joint.name for joint in elastic}
@@ -77,7 +77,7 @@ def read_actuated_joints(
     actuated = [name for name in movable if name not in springs and (not commanded or name in commanded)]
     if not actuated:
         raise RobotDescriptionError("no actuated joint: every movable joint is elastic or has no command interface")
-    free = [name for name in movable if name not in springs and name not in actuated]
+    free = [name for name in movable if name not in springs and name not in actuated and not joints[name].mimic]
     if free:
         raise RobotDescriptionError(
             f"joint '{free[0]}' moves but is neither actuated nor elastic: give it a <command_interface> in"

@@ -57,6 +57,7 @@ class BehaviorReport:
         stage = self._stage
         output, active = stage.controller.output, stage.controller.behaviors
         failures = [f"behavior '{one.spec.name}' has failed: {one.failure}" for one in active if one.failure]
+        failures += [f"behavior '{one.spec.name}': {said}" for one in active if (said := one.behavior.complaint())]
         if stage.trouble or failures:
             return ERROR, "; ".join([stage.trouble] if stage.trouble else failures), {}
         if output.held:

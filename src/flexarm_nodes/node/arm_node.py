@@ -151,7 +151,7 @@ class ArmNode(LifecycleNode):
         finally:
             self.configuring = False
         self.table.on_change(self.change)
-        self.diagnostics.announce(OK, "configured")
+        self.diagnostics.announce(OK, "configured", anew=True)
         return super().on_configure(state)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -162,7 +162,7 @@ class ArmNode(LifecycleNode):
         refused = ask_for_priority(self.table.values()["thread_priority"])
         self.take_waiting(topics.CLOCK)  # else a state that came meanwhile may seem to come from the future
         self.active = True
-        self.diagnostics.announce(WARN if refused else OK, refused or "active")
+        self.diagnostics.announce(WARN if refused else OK, refused or "active", anew=True)
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:

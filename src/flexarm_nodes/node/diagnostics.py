@@ -85,10 +85,12 @@ class Diagnostics:
             self._log(now)
             self._publish()
 
-    def announce(self, level: bytes, message: str) -> None:
-        """Set the status, then publish and log it regardless of the rate limits."""
+    def announce(self, level: bytes, message: str, *, anew: bool = False) -> None:
+        """Set the status, then publish and log it regardless of the rate limits; ``anew``: without earlier values."""
         with self._lock:
             self._set(level, message, 0)
+            if anew:
+                self._values = {}
             self._say(at_once=True)
 
     def _on_timer(self) -> None:

@@ -68,7 +68,7 @@ def built_vibration(values: Values, model: ArmModel) -> BuiltStage:
 
     def status(tick: Tick) -> Status:
         level, message, shown = reaction_status(stage.name, tick)
-        return ERROR if stage.gave_up else level, message, shown
+        return ERROR if stage.gave_up or stage.off_path else level, message, shown
 
     return BuiltStage(
         stage,

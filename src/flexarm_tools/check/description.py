@@ -11,6 +11,11 @@ from flexarm_core.types import ArmState, Array
 from flexarm_tools.check.step import CheckStep, Finding
 
 POSTURES = 200  # number of random postures in which the gravity effort is checked
+LONGEST = 100.0  # [m] length of an arm, or limit of a slide, beyond which lengths may be in millimeters
+MOST_TURNED, FASTEST = 30.0, 30.0  # [rad], and [rad/s | m/s], beyond which limits may be in degrees or millimeters
+NO_LIMIT = 1e4  # from which on limits mean that there is none
+WIDE = 2.0  # multiple of the length of all links that no radius of gyration and no center of mass has
+SMALLEST = 0.05  # [m] shorter arms count as so long
 INERTIAL = (
     "<inertial>",
     '  <origin xyz="X Y Z"/>  <mass value="KG"/>',
@@ -29,10 +34,15 @@ def description_steps(model: ArmModel) -> list[CheckStep]:
 
 
 def random_postures(model: ArmModel, count: int) -> Array:
-    """Return random postures (count, n) within the position limits, with a fixed seed; continuous joints within pi."""
-    lower, upper = np.maximum(model.lower, -np.pi), np.minimum(model.upper, np.pi)
-    postures: Array = np.random.default_rng(0).uniform(lower, upper, (count, model.n))
+    """Return random postures (count, n) within the position limits, with a fixed seed; see :func:`usual_range`."""
+    postures: Array = np.random.default_rng(0).uniform(*usual_range(model), (count, model.n))
     return postures
+
+
+def usual_range(model: ArmModel) -> tuple[Array, Array]:
+    """Return the part (n,), (n,) of the position limits within pi of the position that is nearest to zero."""
+    near = np.clip(0.0, model.lower, model.upper)
+    return np.maximum(model.lower, near - np.pi), np.minimum(model.upper, near + np.pi)
 
 
 def state_at(model: ArmModel, position: Array) -> ArmState:
@@ -66,21 +76,38 @@ def _masses(model: ArmModel) -> CheckStep:
         for joint in model.description.joints.values()
         if joint.mimic
     ]
+    reach = _reach(model)
+    if reach > LONGEST:
+        findings.append(Finding(f"warning: the links are {reach:.4g} m long together: are lengths in millimeters?"))
     for link in links.values():
-        wrong = _wrong_inertia(link)
-        if wrong:
-            findings.append(Finding(f"error: link '{link.name}': {wrong}"))
+        if link.mass > 0.0 and (wrong := _wrong_inertia(link, reach)):
+            findings.append(Finding(f"{wrong[0]}: link '{link.name}': {wrong[1]}"))
     total = sum(link.mass for link in links.values())
     return CheckStep("Masses and inertias", (f"mass         {total:.6g} kg moving",), tuple(findings))
 
 
-def _wrong_inertia(link: Link) -> str:
-    """Return why the inertia of a link is physically impossible, in words; empty if it is possible."""
-    if not link.mass > 0.0:
-        return ""
-    if np.linalg.eigvalsh(link.inertia)[-1] <= 0.0:
-        return f"{link.mass:g} kg without a moment of inertia: a point mass; MuJoCo needs some"
-    return impossible_inertia(link)
+def _reach(model: ArmModel) -> float:
+    """Return the length of the longest chain of links, without the ranges of prismatic joints [m]."""
+    ends = {model.world_frame: 0.0}
+    for joint in model.description.joints.values():  # parents first
+        ends[joint.child] = ends[joint.parent] + float(np.linalg.norm(joint.transform_child_to_parent[:3, 3]))
+    return max(ends.values())
+
+
+def _wrong_inertia(link: Link, reach: float) -> tuple[str, str] | None:
+    """Return how bad the inertia of a link is (`error` or `warning`), and why; None if it may be right."""
+    largest = float(np.linalg.eigvalsh(link.inertia)[-1])
+    if largest <= 0.0:
+        return "warning", f"{link.mass:g} kg without a moment of inertia: a point mass; MuJoCo is given some"
+    if wrong := impossible_inertia(link):
+        return "error", wrong
+    room = WIDE * max(reach, SMALLEST)
+    if (gyration := np.sqrt(largest / link.mass)) > room:
+        why = f"are of a body {2.0 * gyration:.4g} m wide, the links are {reach:.4g} m long together"
+        return "warning", f"{link.mass:g} kg and {largest:.4g} kg*m^2 {why}: is the inertia in kg*m^2?"
+    if (away := float(np.linalg.norm(link.center_of_mass))) > room:
+        return "warning", f"its center of mass is {away:.4g} m from its frame: are lengths in meters?"
+    return None
 
 
 def _limits(model: ArmModel) -> CheckStep:
@@ -95,6 +122,7 @@ def _limits(model: ArmModel) -> CheckStep:
                     f'<joint name="{lacking[0]}">{" and the others" if len(lacking) > 1 else ""}',
                 )
             )
+    findings += _odd_units(model)
     findings += [
         Finding(f"missing: <limit effort> of '{name}' is 0: the motor gives nothing")
         for name, limit in zip(model.joint_names, model.effort_limit, strict=True)
@@ -112,6 +140,22 @@ def _limits(model: ArmModel) -> CheckStep:
                 )
             )
     return CheckStep("Limits of the joints", tuple(_joint_line(model, i) for i in range(model.n)), tuple(findings))
+
+
+def _odd_units(model: ArmModel) -> list[Finding]:
+    """Warn of limits that seem to be in degrees or millimeters."""
+    found = []
+    for name in model.joint_names:
+        joint = model.description.joints[name]
+        slides = joint.kind == "prismatic"
+        unit, other = ("m", "millimeters") if slides else ("rad", "degrees")
+        farthest = max(abs(joint.lower), abs(joint.upper))
+        if (LONGEST if slides else MOST_TURNED) < farthest < NO_LIMIT:
+            found.append(Finding(f"warning: '{name}' moves up to {farthest:.4g} {unit}: is it in {other}?"))
+        if FASTEST < joint.velocity_limit < NO_LIMIT and not joint.endless:  # a wheel may turn faster
+            text = f"warning: '{name}' has a velocity limit of {joint.velocity_limit:.4g} {unit}/s: is it in {other}?"
+            found.append(Finding(text))
+    return found
 
 
 def _units(model: ArmModel, name: str) -> str:

@@ -170,7 +170,7 @@ class _Rows:
     def recording(self, stops: int) -> Recording:
         arrays: dict[str, Any] = {name: np.array(values) for name, values in self._arrays.items()}
         assert self._first is not None  # a scenario has at least one tick
-        period = 2.0 * np.pi / self._model.natural_frequencies(self._first).min() if self._model.m else np.nan
+        period = self._model.longest_period(self._first) if self._model.m else np.nan
         return Recording.blank(
             self._model.description,
             arrays.pop("time"),

@@ -18,7 +18,7 @@ from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.static_equilibrium import static_equilibrium
 from flexarm_core.types import ArmState, Array
-from flexarm_tools.check.description import random_postures, state_at
+from flexarm_tools.check.description import random_postures, state_at, usual_range
 from flexarm_tools.check.stages import soft_selection
 from flexarm_tools.metrics.modal_frequencies import modal_frequencies
 
@@ -145,8 +145,9 @@ def _resting_postures(model: ArmModel) -> list[ArmState]:
 
 
 def _middle(model: ArmModel) -> Array:
-    """Return the middle (n,) of the joint ranges, with continuous joints limited to half a turn."""
-    middle: Array = 0.5 * (np.maximum(model.lower, -np.pi) + np.minimum(model.upper, np.pi))
+    """Return the middle (n,) of the joint ranges, as far as they are usual."""
+    lower, upper = usual_range(model)
+    middle: Array = 0.5 * (lower + upper)
     return middle
 
 
@@ -155,7 +156,9 @@ def _max_acceleration(model: ArmModel, states: list[ArmState]) -> float:
     room = LARGEST_ACCELERATION
     for state in states:
         blocks = model.blocks(state)
-        room = min(room, float(((model.effort_limit - np.abs(blocks.c_m)) / np.diag(blocks.H_m)).min()))
+        spare, inertia = model.effort_limit - np.abs(blocks.c_m), np.diag(blocks.H_m)
+        moved = inertia > 0.0  # a point mass on its axis takes no effort
+        room = min(room, float((spare[moved] / inertia[moved]).min(initial=room)))
     return rounded_down(max(room, 0.1))
 
 
@@ -166,8 +169,8 @@ def _rate(frequencies: list[float]) -> float:
 
 def _rest(model: ArmModel, state: ArmState) -> float:
     """Return the time to observe the arm after its motion, two periods of the base within bounds [s]."""
-    slowest = model.natural_frequencies(state).min() / (2.0 * np.pi) if model.m else np.inf
-    return min(max(0.5, 2.0 / slowest), 4.0)
+    period = model.longest_period(state) if model.m else 0.0
+    return min(max(0.5, 2.0 * period), 4.0)
 
 
 def _tool_run(model: ArmModel, gravity: Gravity, selection: BaseSelection | None) -> FirstRun | None:

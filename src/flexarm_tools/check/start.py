@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import yaml
 
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.flexible_dynamics.modal_data import ModalData
@@ -149,13 +151,13 @@ def scenario_text(model: ArmModel, run: FirstRun, description: str, arguments: d
         description: path of the robot description, relative to the folder of the scenario file.
         arguments: xacro arguments of the description.
     """
-    pairs = ", ".join(f"{key}: {_quoted(value)}" for key, value in arguments.items())
+    pairs = ", ".join(f"{_quoted(key)}: {_quoted(value)}" for key, value in arguments.items())
     robot = f"description: {_quoted(description)}, tool_frame: {_quoted(model.tool_frame)}"
     robot += f", arguments: {{{pairs}}}" if pairs else ""
     bends = bool(model.description.flexible_links)
     goal = f"<= {run.tolerance:g}"
     lines = [
-        f"title: First steps of {model.description.name}",
+        f"title: {_quoted(f'First steps of {model.description.name}')}",
         f"robot: {{{robot}}}",
         *([] if any(run.gravity) else ["gravity: [0.0, 0.0, 0.0]  # [m/s^2]"]),
         f"rate: {run.rate}  # [Hz]",
@@ -232,5 +234,6 @@ def _listed(values: np.typing.NDArray[np.float64]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text where YAML flow style requires it."""
-    return text if all(c.isalnum() or c in "_-./" for c in text) else "'" + text.replace("'", "''") + "'"
+    """Quote a text unless every reader of YAML takes it for this text, as none, ``on`` and ``1e3`` are not."""
+    plain = re.fullmatch(r"(\.{0,2}/|[^\W\d])[\w./ -]*", text, flags=re.ASCII) and yaml.safe_load(text) == text
+    return text if plain else yaml.safe_dump(text, default_style='"', width=np.inf, allow_unicode=True).strip()

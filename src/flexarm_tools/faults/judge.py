@@ -51,7 +51,8 @@ class Judge:
         self._at_fault, self._unavoidable = np.zeros(model.n), np.zeros(model.n)
         self._velocities: deque[tuple[float, Array]] = deque()
         self._tripped, self._trips, self._stopping = False, 0, False
-        self._now_moving = np.zeros(model.n)
+        self._lag = BRIEF if outcome.where == "node" else 0.0
+        self._moving: deque[tuple[float, float]] = deque([(0.0, 0.0)])  # time [s] and motion relative to the limits
         self._early_since: float | None = None
         self._wrong_since: float | None = None
         self._swings_since: float | None = None
@@ -71,7 +72,9 @@ class Judge:
             Whether the case goes on: the arm is not faster than WILD.
         """
         outcome, speed = self._outcome, np.abs(sensed.velocity)
-        self._now_moving = speed
+        self._moving.append((now, float(np.max(speed / self._speed))))
+        while self._moving[0][0] < now - self._lag:
+            self._moving.popleft()
         if self._start <= now < self._reached or halted:
             self._at_fault = np.maximum(self._at_fault, speed)
         allowed = self._speed if now < self._start else np.maximum(self._speed, self._at_fault)
@@ -161,7 +164,7 @@ class Judge:
         self._early_since = (self._early_since or now) if early else None
         outcome.resumed_early |= early and now - (self._early_since or now) > BRIEF
         if self._stopping and seen.state == "running":
-            outcome.resumed_early |= bool(np.max(self._now_moving / self._speed) > SLOW)
+            outcome.resumed_early |= min(share for _, share in self._moving) > SLOW  # whenever it began to run
         self._stopping = seen.state == "stopping"
 
     def _must_rest(self, now: float, *, reset: bool) -> bool:

@@ -238,10 +238,11 @@ class NodeStation:
 
     def _read(self, status: DiagnosticStatus) -> None:
         values = {pair.key: pair.value for pair in status.values}
-        state, stops = values.get("state", ""), int(values.get("stops", 0))
+        if not (state := values.get("state", "")):  # of the node's life, not of its gate
+            return
+        stops = int(values.get("stops", 0))
         names = {"waiting": "waiting", "running": "running", "controlled": "stopping"}
         now = next((name for words, name in names.items() if state.startswith(words)), "tripped")
-        now = now if state else self._seen.state
         reason = status.message.partition(": ")[2] or status.message
         self._seen = Seen(
             now, reason if now in ("stopping", "tripped") else "", stops,

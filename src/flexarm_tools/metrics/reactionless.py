@@ -53,15 +53,38 @@ def decay(time: Array, deflection: Array, threshold: float) -> tuple[float, floa
     return -slope, float(np.pi * (count - 1) / (moments[-1] - moments[0]))
 
 
+def place_of_rest(swing: Array, threshold: float) -> float:
+    """Return the place about which an oscillation decays, from three extremes in a row; 0 if there are fewer.
+
+    Of a decaying oscillation, ``x_i = c + C (-r)^i``, so ``c = x_2 + d_1 d_3 / (d_1 + d_3)`` with ``d_i = x_i - x_2``:
+    the median of those that swing by more than ``threshold`` of the widest swing.
+    """
+    steps = np.diff(swing)
+    extremes = swing[1:-1][(steps[:-1] * steps[1:] < 0.0) | ((steps[:-1] != 0.0) & (steps[1:] == 0.0))]
+    if extremes.size < FEWEST:
+        return 0.0
+    before, after = extremes[:-2] - extremes[1:-1], extremes[2:] - extremes[1:-1]
+    wide = np.abs(before + after)
+    counted = (before * after > 0.0) & (wide > threshold * wide.max())
+    if not counted.any():
+        return 0.0
+    places = extremes[1:-1][counted] + (before * after)[counted] / (before + after)[counted]
+    return float(np.median(places))
+
+
 def _vibration(recording: Recording, options: MetricOptions) -> tuple[float, float]:
-    """Return decay rate and frequency of the chosen elastic joints along the direction of their largest motion."""
+    """Return decay rate and frequency of the chosen elastic joints along the direction of their largest motion.
+
+    They vibrate about a place of their own: a base sags under weight, and may be let go where it does not rest.
+    """
     chosen = np.array([not options.joints or name in options.joints for name in recording.elastic_names], dtype=bool)
     counted = window(recording, options)
-    away = (recording.deflection - recording.deflection[0])[np.ix_(counted, chosen)]
-    if not (away.size and np.isfinite(away).all() and away.any()):
+    deflection = recording.deflection[np.ix_(counted, chosen)]
+    if not (deflection.size and np.isfinite(deflection).all() and np.ptp(deflection, axis=0).any()):
         return float("nan"), float("nan")
-    line = np.linalg.svd(away, full_matrices=False)[2][0]
-    return decay(recording.time[counted], away @ line, options.threshold)
+    away = deflection - deflection.mean(axis=0)
+    swing = away @ np.linalg.svd(away, full_matrices=False)[2][0]
+    return decay(recording.time[counted], swing - place_of_rest(swing, options.threshold), options.threshold)
 
 
 @metric("1/s", *WINDOW, THRESHOLD, JOINTS)

@@ -306,7 +306,7 @@ class Runner:
         natural = float("nan")
         if model.m:
             state = ArmState(0, position, np.zeros(model.n), np.zeros(model.m), np.zeros(model.m))
-            natural = float(2.0 * np.pi / model.natural_frequencies(state)[0])
+            natural = model.longest_period(state)
         events, deaths = tuple(self._events), tuple(self._deaths)
         return Outcome(ticks, 1.0 / self._scenario.rate, natural, events, deaths, self._ended_early)
 

@@ -91,7 +91,7 @@ def _read_robot(root: Section, packages: Packages) -> RobotSpec | None:
     section = root.section("robot")
     if section is None:
         return None
-    arguments, wanted = section.text_mapping("arguments"), section.text("tool_frame")
+    arguments, wanted = section.text_mapping("arguments", exact=True), section.text("tool_frame")
     path = _robot_file(section, packages)
     description = _describe(section, path, arguments)
     if path is None or description is None:
@@ -108,7 +108,7 @@ def _read_plant_robot(root: Section, robot: RobotSpec | None, packages: Packages
     section = root.section("plant_robot")
     if section is None:
         return None
-    arguments, path = section.text_mapping("arguments"), None
+    arguments, path = section.text_mapping("arguments", exact=True), None
     if "description" in section:
         path = _robot_file(section, packages)
     elif robot is not None:

@@ -117,10 +117,15 @@ class Section:
         path = join(self.path, name)
         return tuple(self._scalar(item, key, f"{path}[{i}]") for i, item in enumerate(node.value))
 
-    def text_mapping(self, name: str) -> dict[str, str]:
-        """Return a mapping of texts; numbers and booleans are returned as written."""
-        key, path = self.keys[name], join(self.path, name)
-        return {k: self._scalar(v, key, join(path, k)) for k, v in self._named(name, Kind.TEXT_MAPPING).items()}
+    def text_mapping(self, name: str, *, exact: bool = False) -> dict[str, str]:
+        """Return a mapping of texts; numbers and booleans are returned as written.
+
+        Args:
+            name: key of the mapping.
+            exact: whether texts keep spaces around them, and may be empty.
+        """
+        key, path, nodes = self.keys[name], join(self.path, name), self._named(name, Kind.TEXT_MAPPING)
+        return {k: self._scalar(node, key, join(path, k), exact=exact) for k, node in nodes.items()}
 
     def parameters(self, name: str) -> dict[str, ParameterValue]:
         """Return ROS parameters."""
@@ -190,10 +195,12 @@ class Section:
             raise TypeError(f"key '{name}' holds {key.kind.value}, not {kind.value}")
         return key, self.entries[name][1] if name in self.entries else None
 
-    def _scalar(self, node: yaml.Node, key: Key, path: str) -> str:
+    def _scalar(self, node: yaml.Node, key: Key, path: str, *, exact: bool = False) -> str:
         """Return a text, an empty one if it is invalid."""
         if self.document.scalar(node, path) is None:
             return ""
+        if exact:
+            return str(node.value)
         text = str(node.value).strip()
         if not text:
             wrong = f"is empty: expected {key.expected}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from behaviors import READY, Driven, arm_of, asked, made, sample_at
@@ -140,3 +142,35 @@ def test_a_behavior_that_needs_no_wrench_goes_on_without_one():
     start = driven.controller.output.position
     assert not any(driven.blind().held for _ in range(2000))
     assert driven.controller.output.position == pytest.approx(start + [0.05, 0.0, 0.0], abs=1e-6)
+
+
+def complaints(behavior, arm, forces):
+    """What it complains of after pressing with forces [N] along z, each for some seconds."""
+    free, said = sample_at(arm, READY["panda"]), []
+    for force, seconds in forces:
+        sample = replace(free, dt=0.01, wrench=np.array([0.0, 0.0, -force, 0.0, 0.0, 0.0]))
+        for _ in range(round(100 * seconds)):
+            asked(arm, behavior, sample)
+        said.append(behavior.complaint())
+    return said
+
+
+def test_an_average_wrench_beyond_its_tolerance_is_an_error():
+    arm, asks = arm_of("panda"), {"wrench": [0.0, 0.0, 20.0, 0.0, 0.0, 0.0], "axes": Z}
+    behavior = made(arm, "force", tolerance=1.0, **asks)
+    approached = ((0.0, 5.0), (5.0, 1.0), (19.5, 5.0), (18.5, 0.3))
+    assert complaints(behavior, arm, (*approached, (18.5, 30.0))) == [
+        "", "", "", "", "its wrench is off by 1.5 on average, tolerance 1 N | N*m"
+    ]  # fmt: skip
+    other = made(arm, "force", tolerance=2.0, **asks)
+    other.take_over(behavior)
+    assert other.complaint() == ""
+    assert complaints(made(arm, "force", **asks), arm, ((5.0, 30.0),)) == [""]
+
+
+def test_a_wrench_that_is_never_reached_is_an_error_and_a_short_blow_is_none():
+    arm, asks = arm_of("panda"), {"wrench": [0.0, 0.0, 20.0, 0.0, 0.0, 0.0], "axes": Z, "tolerance": 1.0}
+    early, late = complaints(made(arm, "force", **asks), arm, ((15.0, 1.9), (15.0, 3.0)))
+    assert early == ""
+    assert late.startswith("its wrench is off")
+    assert complaints(made(arm, "force", **asks), arm, ((20.0, 1.0), (35.0, 0.1), (20.0, 1.0))) == ["", "", ""]

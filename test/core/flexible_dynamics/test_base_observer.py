@@ -64,9 +64,13 @@ def robot(name: str = "boom_7r", **arguments: str) -> RobotDescription:
 
 @cache
 def pushed_boom(
-    link: str = "base_link", error: str = "0", gravity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    link: str = "base_link",
+    error: str = "0",
+    gravity: tuple[float, float, float] = (0.0, 0.0, 0.0),
+    force: float = 100.0,
+    shape: str = "rectangle",
 ) -> tuple[list[FlexibleSample], Array, Array]:
-    """Readings, true deflections (T, 6) and rates of 0.5 s at 500 Hz: joints held softly, 100 N for 0.1 s on a link."""
+    """Readings, true deflections (T, 6) and rates of 0.5 s at 500 Hz: joints held softly, a link pushed for 0.1 s."""
     noise = {"base_imu": np.repeat((0.02, 1e-3), 3), "base_ft_sensor": np.repeat((0.1, 0.01), 3)}
     plant_robot = robot(inertia_error=error)
     plant = Plant(
@@ -76,7 +80,7 @@ def pushed_boom(
             period_ns=TICK,
             initial_position=tuple(START),
             initial_deflection=tuple(sag(gravity)),
-            pushes=(Push(link, 0.1, 0.1, (0.0, 100.0, 100.0)),),
+            pushes=(Push(link, 0.1, 0.1, (0.0, force, force), shape=shape),),
             sensors=SensorSuiteConfig(
                 joint_position=SensorConfig(resolution=6e-6),
                 joint_velocity=SensorConfig(noise=1e-4),
@@ -176,6 +180,52 @@ def test_a_push_on_the_boom_itself_is_seen_by_what_an_imu_is_part_of(sensor: str
     deflection, rate, _ = observe(samples, **SENSORS[sensor])
     assert relative(deflection, true, energy()) < 0.06
     assert relative(rate, rates, SOFT) < 0.06
+
+
+@pytest.mark.parametrize("force", [10.0, 30.0])
+def test_a_push_that_begins_softly_is_not_taken_for_a_deflection(force: float) -> None:
+    """No single reading is beyond ``push_gate``: efforts of joints with friction may be the cause of any of them."""
+    samples, true, _ = pushed_boom("boom_tip", force=force, shape="half_sine")
+    trusted = {**SENSORS["both"], "effort_noise": 3.0, "drift_force": 3.0}
+    deflection, _, _ = observe(samples, **trusted, base_noise=3e-3, acceleration_noise=0.05)
+    assert relative(deflection, true, energy()) < 0.2
+
+
+@pytest.mark.parametrize("scale", ["0.5", "1.5"])
+def test_a_stiffness_of_a_link_that_the_model_has_wrong_is_a_load_and_not_an_acceleration(scale: str) -> None:
+    """The readings of an arm at rest under its weight, on a stiff base."""
+    true = FlexibleModel(robot(flexible_forearm="true", forearm_scale=scale), gravity=DOWN)
+    known = FlexibleModel(robot(flexible_forearm="true"), gravity=DOWN)
+    x, still = np.zeros(true.size), np.zeros(true.size)
+    x[true.actuated] = START
+    K = np.diag(true.stiffness_matrix())[true.unmeasured]
+    for _ in range(50):
+        x[true.unmeasured] -= true.inverse_dynamics(x, still, still)[true.unmeasured] / K
+    base = true.frame_motion(true.description.imus["base_imu"].frame, x, still)
+    sample = FlexibleSample(
+        0,
+        START,
+        np.zeros(7),
+        true.inverse_dynamics(x, still, still)[true.actuated],
+        strain=dict(zip(true.description.strain_gauges, true.strain_map @ x[true.modal], strict=True)),
+        wrenches=true.sensor_wrenches(x, still, still),
+        imus={"base_imu": np.concatenate((-base.rotation.T @ DOWN, np.zeros(3)))},
+    )
+    found = {}
+    for drift in (0.0, 10.0):
+        config = EstimatorConfig(
+            **SENSORS["both"], use_deflection=False, effort_noise=3.0, drift_modal=drift, force_noise=0.5,
+            torque_noise=0.1, acceleration_noise=0.05, gyro_noise=0.005,
+        )  # fmt: skip
+        estimator, noise = FlexibleEstimator(known, config), np.random.default_rng(1)
+        for tick in range(500):
+            strain = {name: value + noise.normal(0.0, 2e-7) for name, value in sample.strain.items()}
+            state = estimator.update(replace(sample, stamp=tick * TICK, strain=strain))
+        found[drift] = state
+    assert np.abs(found[10.0].deflection_acceleration).max() < 0.02
+    assert np.abs(found[10.0].modal_position - x[true.modal]).max() < 0.05 * np.abs(x[true.modal]).max()
+    assert np.abs(found[10.0].deflection - x[true.elastic]).max() < 2e-4
+    assert np.abs(found[0.0].deflection_acceleration).max() > 0.2
 
 
 @pytest.mark.parametrize("sensor", ["IMU", "force/torque sensor"])

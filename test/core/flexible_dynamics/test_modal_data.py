@@ -6,6 +6,7 @@ import re
 from dataclasses import fields, replace
 
 import numpy as np
+import pinocchio
 import pytest
 from random_trees import random_modal_data
 
@@ -47,14 +48,33 @@ def test_damping_and_gauges_may_be_left_out(tmp_path, data):
     assert_same(load_modal_data(tmp_path / "less.npz"), replace(data, damping=np.zeros_like(data.damping), strain={}))
 
 
+def test_matrices_in_single_precision_are_read_and_made_symmetric(tmp_path, data):
+    """A program that turns inertias by single-precision rotations leaves them symmetric to 1e-7 only."""
+    rng = np.random.default_rng(5)
+    for trial in range(20):
+        turn = pinocchio.Quaternion(rng.normal(size=4)).normalized().matrix().astype(np.float32)
+        inertia = np.einsum("ab,nbc->nac", turn, data.inertia.astype(np.float32))
+        inertia = np.einsum("nac,dc->nad", inertia, turn)
+        single = replace(data, inertia=inertia, stiffness=skew(data.stiffness, 1e-7), damping=skew(data.damping, 1e-7))
+        save_modal_data(tmp_path / f"{trial}.npz", single)
+        read = load_modal_data(tmp_path / f"{trial}.npz")
+        for name in ("inertia", "stiffness", "damping"):
+            found, given = getattr(read, name), getattr(single, name)
+            assert np.array_equal(found, np.swapaxes(found, -1, -2))
+            assert np.abs(found - given).max() <= 1e-6 * np.abs(given).max()
+    save_modal_data(tmp_path / "off.npz", replace(data, stiffness=skew(data.stiffness, 1e-5)))
+    with pytest.raises(RobotDescriptionError, match="stiffness is not symmetric"):
+        load_modal_data(tmp_path / "off.npz")
+
+
 def break_clamp(data):
     moved = data.translation.copy()
     moved[0, 0, 0] = 1.0
     return replace(data, translation=moved)
 
 
-def skew(matrix):
-    return matrix + np.triu(np.ones_like(matrix), 1)
+def skew(matrix, by=1.0):
+    return matrix + by * np.abs(matrix).max() * np.triu(np.ones_like(matrix), 1)
 
 
 @pytest.mark.parametrize(

@@ -98,3 +98,64 @@ def test_a_velocity_that_jumps_by_more_than_the_motion_allows_is_not_believed(ju
     belief.doubt(before, None, 0.0, lambda _: (ONE, ONE))
     after = ArmState(4_000_000, 0.5 * jump * 0.004 * ONE, jump * ONE, none, none)
     assert (belief.doubt(after, before, 0.004, lambda _: (ONE, ONE)) == "") is believed
+
+
+def on_a_base(deflection: float, rate: float, tick: int) -> ArmState:
+    return ArmState(tick * 4_000_000, 0.0 * ONE, 1e-6 * tick * ONE, deflection * ONE, rate * ONE)
+
+
+@pytest.mark.parametrize(
+    ("deflection", "rate", "believed"),
+    [(0.05, 0.3, True), (-0.05, -0.3, True), (0.2, 0.0, False), (-0.2, 0.0, False), (0.0, 0.6, False)],
+)
+def test_a_base_that_jumps_by_more_than_springs_and_blows_allow_is_not_believed(deflection, rate, believed):
+    """At rest by a tenth of its range, 1 m, and by 0.05 m/s and 100 m/s^2."""
+    limits = JointLimits(
+        lower=-ONE, upper=ONE, velocity=2.0 * ONE, acceleration=20.0 * ONE, effort=10.0 * ONE, effort_rate=np.inf * ONE
+    )
+    belief = StateBelief(limits, ["joint1", "boom"], base=np.array([1.0, 30.0**2]), first=1)
+    before = on_a_base(0.0, 0.0, 0)
+    belief.doubt(before, None, 0.0, lambda _: (ONE, ONE))
+    doubt = belief.doubt(on_a_base(deflection, rate, 1), before, 0.004, lambda _: (ONE, ONE))
+    assert (doubt == "") is believed and (believed or "the deflection of boom jumped" in doubt)
+    for tick in range(2, 4):  # said again and again it is believed: something hit the base
+        doubt = belief.doubt(on_a_base(deflection, rate, tick), before, 0.004 * tick, lambda _: (ONE, ONE))
+    assert (doubt == "") or believed
+
+
+def test_a_base_that_swings_is_believed():
+    limits = JointLimits(
+        lower=-ONE, upper=ONE, velocity=2.0 * ONE, acceleration=20.0 * ONE, effort=10.0 * ONE, effort_rate=np.inf * ONE
+    )
+    belief = StateBelief(limits, ["joint1", "boom"], base=np.array([1.0, 30.0**2]), first=1)
+    before = on_a_base(0.0, 0.0, 0)
+    belief.doubt(before, None, 0.0, lambda _: (ONE, ONE))
+    for tick in range(1, 500):
+        phase = 30.0 * 0.004 * tick
+        now = on_a_base(
+            0.2 * min(tick / 100.0, 1.0) * np.sin(phase), 6.0 * min(tick / 100.0, 1.0) * np.cos(phase), tick
+        )
+        assert belief.doubt(now, before, 0.004, lambda _: (ONE, ONE)) == ""
+        before = now
+
+
+@pytest.mark.parametrize(
+    ("alone", "said"), [(True, "the readings of joint1 are frozen, those of others are not"), (False, "")]
+)
+def test_readings_of_one_joint_that_freeze_contradict_what_was_believed_and_those_of_all_may_be_late(alone, said):
+    """One encoder hangs: somebody must look at it. All readings: a driver repeats itself, and will go on."""
+    two, none = np.ones(2), np.zeros(0)
+    limits = JointLimits(
+        lower=-two, upper=two, velocity=2.0 * two, acceleration=20.0 * two, effort=10.0 * two, effort_rate=np.inf * two
+    )
+    belief, before = StateBelief(limits, ["joint1", "joint2"], first=1), None
+    for tick in range(100):
+        moving = 0.4 + 1e-6 * tick
+        velocity = np.array([moving if tick < 20 else 0.4, moving if tick < 20 or alone else 0.4])
+        position = 0.4 * 0.004 * np.array([min(tick, 20), tick if alone else min(tick, 20)])
+        now = ArmState(tick * 4_000_000, position, velocity, none, none)
+        doubt = belief.doubt(now, before, 0.004, lambda _: (0.4 * two, 0.0 * two), coasts=True)
+        if doubt:
+            break
+        before = now
+    assert "joint states do not change though the command moves joint1" in doubt and belief.contradiction == said

@@ -211,3 +211,18 @@ def test_who_shares_the_drives_gives_them_up_until_it_is_told_to_go_on(gate):
     for tick in range(40, 80):
         answers(gate, state(tick))
     assert gate.status.state is GateState.RUNNING and not gate.status.fallback
+
+
+@pytest.mark.parametrize("mode", ["effort", "velocity", "position"])
+def test_good_references_that_come_before_their_states_end_a_stop_and_no_trip(planar_3r, mode):
+    gate = make(planar_3r, mode)
+    run(gate)
+    stops = (lambda: gate.contest("two lead"), lambda: gate.give_up("1 other publishers"))
+    for number, (stop, ends) in enumerate(zip(stops, (True, False), strict=True)):
+        stop()
+        gate.contest("")
+        for tick in range(2 + 40 * number, 42 + 40 * number):
+            assert gate.on_reference(reference(tick)) is None
+            assert gate.on_state(state(tick)) is not None
+        assert (gate.status.state is GateState.RUNNING) is ends
+    assert gate.status.state is GateState.TRIPPED

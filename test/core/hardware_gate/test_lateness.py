@@ -11,6 +11,7 @@ from flexarm_core.hardware_gate.lateness import LEAST, RECENT, Lateness
 from flexarm_core.hardware_gate.status import GateState
 from flexarm_core.hardware_gate.supervisor import SupervisorConfig
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState
 
 TICK = 0.01  # [s] of the watchdog
 RUNNING, STOPPING, TRIPPED = GateState.RUNNING, GateState.STOPPING, GateState.TRIPPED
@@ -170,3 +171,25 @@ def test_states_that_stay_late_when_the_machine_is_not_busy_any_more_trip(planar
     assert run.state is STOPPING and run.gate.status.fallback
     run.go_on(RECENT, age=0.05)
     assert run.state is TRIPPED
+
+
+@pytest.mark.parametrize("broken", ["", "moves", "late states", "busy", "moves a little"])
+def test_a_suspended_stop_ends_once_all_has_been_quiet_for_the_time_for_it_without_a_break(broken):
+    """Limit 2 rad/s: 0.04 rad/s is rest; 0.02 s of lateness within the 0.3 s make the machine busy."""
+    lateness, quiet = Lateness(2.0 * np.ones(1), 0.02, 0.3), 0.3
+    lateness.suspend()
+    begin, broke, ended = 5.0, 5.2, None
+    for tick in range(1500):
+        now = begin + tick * PERIOD
+        at_break = broken and abs(now - broke) < 0.5 * PERIOD
+        speed = {"moves": 0.05, "moves a little": 0.03}.get(broken, 0.0) if at_break else 0.0
+        if at_break and broken == "busy":
+            lateness.note(now, 0.03)
+        state = ArmState(round(now * 1e9), np.zeros(1), -speed * np.ones(1), np.zeros(0), np.zeros(0))
+        if lateness.recovers(state, now, on_time=not (at_break and broken == "late states")):
+            ended = now
+            break
+        assert lateness.suspended
+    # after lateness it waits until all but 0.02 s of that is out of sight, and then as long again
+    expected = {"": begin, "moves a little": begin, "busy": broke - 0.02 + quiet}.get(broken, broke) + quiet
+    assert ended == pytest.approx(expected, abs=2.5 * PERIOD) and not lateness.suspended

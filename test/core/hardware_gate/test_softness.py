@@ -48,6 +48,12 @@ def test_a_stop_that_is_short_beside_the_period_is_an_impulse_whatever_its_shape
     assert swing(rising, 1e-3) == pytest.approx(swing(at_once, 1e-3), rel=0.02)
 
 
+def test_a_stop_takes_as_long_as_its_slowest_joint_with_its_rise_and_its_servo():
+    soft = Softness(np.array([0.0, 1.0]), np.array([2.0, 0.5]), np.array([np.inf, 4.0]), np.zeros(2))
+    assert soft.stopping_time(np.array([1.0, -0.2]), np.array([1.0, 3.0])) == pytest.approx(0.2 / 0.5 + 1.0 + 2.0 / 4.0)
+    assert soft.stopping_time(np.array([-5.0, 0.2]), np.array([1.0, 3.0])) == pytest.approx(5.0 / 1.0)
+
+
 def test_limits_are_kept_before_the_deceleration_has_risen():
     two = np.ones(2)
     soft = Softness(two, 0.5 * two, np.inf * two, 0.0 * two)
@@ -57,6 +63,20 @@ def test_limits_are_kept_before_the_deceleration_has_risen():
     assert soft.deceleration(3.0 * two, needed, 0.0) == pytest.approx(needed)
     assert soft.deceleration(3.0 * two, 0.0 * two, 0.25) == pytest.approx([0.125, 0.125])
     assert soft.deceleration(3.0 * two, 0.0 * two, 9.0) == pytest.approx([0.5, 0.5])
+
+
+def weight_slopes(judge: mujoco.MjModel, data: mujoco.MjData, base: list[int], step: float = 1e-5) -> np.ndarray:
+    """Stiffness of the weight: what MuJoCo's gravity changes with the deflection of the base."""
+    slopes, start = [], data.qpos.copy()
+    for i in base:  # joints of one coordinate: positions and velocities have the same places
+        sides = []
+        for sign in (1.0, -1.0):
+            data.qpos[i] = start[i] + sign * step
+            mujoco.mj_forward(judge, data)
+            sides.append(data.qfrc_bias[base].copy())
+        slopes.append((sides[0] - sides[1]) / (2.0 * step))
+        data.qpos[:] = start
+    return np.array(slopes).T
 
 
 @pytest.mark.parametrize("name", ["planar_3r", "boom_7r", "trep"])
@@ -74,7 +94,8 @@ def test_the_softest_period_of_a_base_is_that_of_mujoco(name):
         M = np.zeros((judge.nv, judge.nv))
         for row, unit in zip(M, np.eye(judge.nv), strict=True):
             mujoco.mj_mulM(judge, data, row, unit)
-        squares = scipy.linalg.eigh(model.K_b, M[np.ix_(base, base)], eigvals_only=True)
+        stiffness = model.K_b + weight_slopes(judge, data, base)
+        squares = scipy.linalg.eigh(stiffness, M[np.ix_(base, base)], eigvals_only=True)
         longest = max(longest, 2.0 * np.pi / np.sqrt(squares[0]))
     assert softest_period(model) == (pytest.approx(longest, rel=1e-6), 0.0)
 
@@ -97,6 +118,16 @@ def test_what_does_not_bend_stops_as_before_and_soft_bases_are_not_waited_for():
     model = ArmModel(load_robot_description(URDF / "planar_3r.urdf.xacro"))
     slow = softness(model, np.full(3, 2.0), np.full(3, 0.5), PERIOD)
     assert slow.rise == pytest.approx(np.full(3, softest_period(model)[0]))  # a stop of 4 s over a quicker base
+
+
+@pytest.mark.parametrize("load", [100.0, 400.0])
+def test_the_servo_of_a_boom_is_no_softer_than_its_weight_in_any_posture(load):
+    """The weight's moment ``w cos q`` and its slope ``-w sin q`` together are ``w``; nothing weighs on the slew."""
+    length, mass, hub = 20.0, 720.0, 60.0
+    weight = 9.81 * (load * length + 0.5 * (mass + 1.0) * length)
+    inertia = load * length**2 + 5.0 + (mass + 1.0) * length**2 / 4.0 + mass * length**2 / 12.0 + hub
+    soft = softness(ArmModel(crane_urdf(load), "tool0"), np.full(2, 0.3), np.full(2, 1.0), PERIOD)
+    assert soft.stiffness == pytest.approx([0.0, weight / inertia], rel=0.02, abs=1e-9)
 
 
 @pytest.mark.parametrize("load", [180.0, 220.0])

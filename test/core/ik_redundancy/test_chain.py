@@ -100,6 +100,40 @@ def test_a_tool_that_no_joint_carries_is_refused(tool):
         build_chain(parse_robot_description(find("planar_4r")[0]), tool)
 
 
+FINGERS = """<link name="f1"/><link name="f2"/>
+  <joint name="finger1" type="prismatic"><parent link="tool0"/><child link="f1"/><axis xyz="1 0 0"/>
+    <limit lower="0" upper="0.1" effort="1" velocity="1"/></joint>
+  <joint name="finger2" type="prismatic"><parent link="tool0"/><child link="f2"/><axis xyz="-1 0 0"/>
+    <limit lower="0" upper="0.1" effort="1" velocity="1"/><mimic joint="finger1"/></joint>"""
+
+
+def commanded(text: str, *names: str) -> str:
+    tags = "".join(f'<joint name="{name}"><command_interface name="position"/></joint>' for name in names)
+    return text.replace("</robot>", f'{FINGERS}<ros2_control name="all" type="system">{tags}</ros2_control></robot>')
+
+
+def test_a_finger_that_follows_another_needs_no_command_interface():
+    text = random_urdf(np.random.default_rng(2), 6)
+    moving = [
+        name for name, joint in parse_robot_description(text, massless=True).joints.items() if joint.kind != "fixed"
+    ]
+    description = parse_robot_description(commanded(text, "finger1", *moving), massless=True)
+    assert (
+        build_chain(description, "tool0").joint_names
+        == build_chain(parse_robot_description(text, massless=True), "tool0").joint_names
+    )
+    with pytest.raises(RobotDescriptionError, match="'finger1' moves but is neither actuated nor elastic"):
+        parse_robot_description(commanded(text, *moving), massless=True)
+
+
+def test_a_chain_with_a_joint_that_follows_another_is_refused():
+    text = random_urdf(np.random.default_rng(2), 6).replace("</robot>", f"{FINGERS}</robot>")
+    description = parse_robot_description(text, massless=True)
+    assert "finger1" in build_chain(description, "f1").joint_names
+    with pytest.raises(RobotDescriptionError, match="'finger2' mimics 'finger1'"):
+        build_chain(description, "f2")
+
+
 def error_of(wanted, present):
     out = np.empty(3)
     rotation_error(np.ascontiguousarray(wanted), np.ascontiguousarray(present), out)

@@ -121,6 +121,36 @@ def test_prismatic_joints_without_limits_are_solved_for():
         assert ik.solve(*chain.pose(q), start).success
 
 
+@pytest.mark.parametrize("reach", [20.0, 1e3, 1e5])
+def test_a_rail_whose_limits_mean_none_is_led_as_one_of_some_meters(reach):
+    text = CRANE.replace('lower="-8" upper="8"', f'lower="{-reach}" upper="{reach}"')
+    chain = build_chain(parse_robot_description(text, massless=True), "tool0")
+    ik, rng = InverseKinematics(chain, chain.lower, chain.upper), np.random.default_rng(13)
+    lower, upper = np.maximum(chain.lower, -9.0), np.minimum(chain.upper, 9.0)
+    for q, start in zip(*rng.uniform(lower, upper, (2, 100, chain.n)), strict=True):
+        solution = ik.solve(*chain.pose(q), start)
+        assert solution.success and within(ik, solution.position)
+
+
+@pytest.mark.parametrize("nearest", [False, True])
+def test_a_joint_parked_at_a_limit_is_not_taken_to_the_other_end_by_rounding(nearest):
+    """The search ends at the limit only up to its tolerance: beyond by 1e-9 rad, the joint was turned once."""
+    chain, rng = build_chain(parse_robot_description(CRANE, massless=True), "tool0"), np.random.default_rng(14)
+    upper = chain.upper.copy()
+    upper[[1, 3, 5]] = 2.0 * math.pi
+    lower = np.where(np.isfinite(chain.lower), chain.lower, -2.0 * math.pi)
+    ik = InverseKinematics(chain, lower, upper, IkConfig(nearest=nearest))
+    for _ in range(100):
+        start = rng.uniform(0.9 * lower + 0.1 * upper, 0.1 * lower + 0.9 * upper)
+        start[4] = rng.uniform(0.4, 1.4)
+        parked = rng.choice([1, 3, 5])
+        start[parked] = 2.0 * math.pi
+        q = start + np.where(np.arange(6) == parked, 0.0, 0.02)
+        solution = ik.solve(*chain.pose(q), start)
+        assert solution.success and np.all((solution.position >= lower) & (solution.position <= upper))
+        assert abs(solution.position - start).max() < 0.1
+
+
 def test_joints_that_may_turn_further_than_once_end_as_near_to_the_start_as_their_limits_allow():
     ik, other = solver("ur5")
     free = ik.chain.upper - ik.chain.lower >= 2.0 * math.pi

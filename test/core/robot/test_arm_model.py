@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from robots import URDF
 
 from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import ArmState
 
 angles = st.floats(-3.0, 3.0)
@@ -122,6 +124,47 @@ def test_gravity_effort_is_what_holds_a_standing_arm(planar_3r_text):
 def test_natural_frequency_with_locked_joints(planar_3r):
     state = ArmState(0, np.zeros(3), np.zeros(3), np.zeros(1), np.zeros(1))
     assert np.allclose(planar_3r.natural_frequencies(state), np.sqrt(100.0 / 31.0))
+
+
+MAST = """<robot name="mast"><link name="world"/>
+  <joint name="tilt" type="revolute"><parent link="world"/><child link="box"/><axis xyz="0 1 0"/>
+    <limit lower="-0.5" upper="0.5" effort="0" velocity="2"/></joint>
+  <link name="box"><inertial><origin xyz="0 0 HEIGHT"/><mass value="40"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="joint1" type="revolute"><parent link="box"/><child link="arm"/><axis xyz="0 0 1"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+  <link name="arm"><inertial><mass value="1e-6"/>
+    <inertia ixx="1e-9" iyy="1e-9" izz="1e-9" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <flexibility><elastic_joint name="tilt" stiffness="5000" damping="5"/></flexibility></robot>"""
+
+
+@pytest.mark.parametrize(("height", "deflection"), [(3.0, 0.0), (-3.0, 0.0), (3.0, 0.4), (4.2, 0.0), (5.0, 0.0)])
+def test_weight_makes_a_mast_softer_and_a_pendulum_stiffer(height, deflection):
+    model = ArmModel(MAST.replace("HEIGHT", str(height)))
+    state = ArmState(0, np.zeros(1), np.zeros(1), np.array([deflection]), np.zeros(1))
+    square = (5000.0 - 40.0 * 9.81 * height * np.cos(deflection)) / (40.0 * height**2 + 1.0)
+    assert model.natural_frequencies(state) == pytest.approx([np.sqrt(max(square, 0.0))], rel=1e-6)
+    period = 2.0 * np.pi / np.sqrt(square) if square > 0.0 else np.inf  # at 5 m it falls over
+    assert model.longest_period(state) == pytest.approx(period, rel=1e-6)
+
+
+def test_natural_frequencies_are_those_of_small_motions_under_gravity():
+    boom_7r = ArmModel(load_robot_description(URDF / "boom_7r.urdf.xacro"))
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        q, x = rng.uniform(-1.5, 1.5, boom_7r.n), 0.05 * rng.normal(size=boom_7r.m)
+
+        def pushed(deflection, q=q):  # at rest with locked joints
+            state = ArmState(0, q, 0.0 * q, deflection, 0.0 * deflection)
+            return boom_7r.base_acceleration(boom_7r.blocks(state), state, 0.0 * q)
+
+        # where the base does not rest, the inertia changes too: that part is taken off
+        slopes = np.array([(pushed(x + d) - pushed(x - d)) / 2e-5 for d in 1e-5 * np.eye(boom_7r.m)]).T
+        H, force = (lambda d, q=q: boom_7r.blocks(ArmState(0, q, 0.0 * q, d, 0.0 * d)).H_b), pushed(x)
+        turned = np.array([(H(x + d) - H(x - d)) @ force / 2e-5 for d in 1e-5 * np.eye(boom_7r.m)]).T
+        squares = np.sort(-np.linalg.eigvals(slopes + np.linalg.solve(H(x), turned)).real)
+        state = ArmState(0, q, 0.0 * q, x, 0.0 * x)
+        assert boom_7r.natural_frequencies(state) == pytest.approx(np.sqrt(np.maximum(squares, 0.0)), rel=1e-4)
 
 
 def test_a_state_that_is_not_finite_or_has_another_size_is_refused(planar_3r):

@@ -15,6 +15,8 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.settings import Setting
 from flexarm_core.types import Array
 
+AVERAGED = 3.0  # [s] time constant of the average that is compared with the tolerance
+PATIENCE = 2.0  # [s] after the first contact, in which the wrench may be approached
 TOUCH = 0.05  # fraction of the desired force above which the tool counts as in contact
 
 
@@ -25,6 +27,9 @@ class Force(Behavior):
     stiffness of the environment; in free space it approaches at the velocity ``f_d / D``. On a surface of stiffness k
     the force settles as ``k / (M s^2 + D s + k)``, so D must be large enough for the delay in the loop: about
     ``D > 3 k T``, where T is the time from a command to the measurement of its effect.
+
+    The norm of the wrench error is averaged since it was first within ``tolerance``, at the latest ``PATIENCE`` after
+    the first contact. An average beyond ``tolerance`` is reported as an error.
     """
 
     KIND = "force"
@@ -38,6 +43,9 @@ class Force(Behavior):
         Setting("damping", "double[]", [2000.0, 50.0],
             "damping of the tool motion along (first value) and about (second value) the force-controlled axes",
             "N*s/m, N*m*s/rad", 1e-6, size=2),
+        Setting("tolerance", "double", 0.0,
+            "norm of the error of the wrench, averaged over 3 s in contact, that is reported as an error; 0: none is",
+            "N | N*m", 0.0),
         *FRAME_SETTINGS,
     )  # fmt: skip
 
@@ -48,17 +56,35 @@ class Force(Behavior):
             raise ConfigError("axes: one at least must be in force")
         self._table = np.array((np.array(settings["wrench"]) * axes, axes, axes * np.repeat(settings["damping"], 3)))
         self._frame, self._touches = TaskFrame(settings), False
-        self._enough = TOUCH * float(self._table[0] @ self._table[0])
+        self._enough, self._allowed = TOUCH * float(self._table[0] @ self._table[0]), float(settings["tolerance"])
+        self._touched, self._counts, self._error = 0.0, False, 0.0  # [s] since the first contact
+
+    def take_over(self, old: Behavior) -> None:
+        """Keep the average of the error."""
+        assert isinstance(old, Force)
+        self._touched, self._counts, self._error = old._touched, old._counts, old._error
 
     def update(self, sample: MotionSample, out: Contribution) -> None:
         """Write the force on the tool, the freed directions and their damping."""
         R = self._frame.rotation(sample)
         along, out.measure[0] = _press(R, self._table, sample.wrench, out.force, out.freed, out.freed_damping)
         self._touches = along > self._enough
+        error = float(out.measure[0])
+        if self._touches or self._touched > 0.0:
+            self._touched += sample.dt
+            self._counts = self._counts or error <= self._allowed or self._touched > PATIENCE
+        if self._counts:
+            self._error += sample.dt / (AVERAGED + sample.dt) * (error - self._error)
 
     def note(self) -> str:
         """Return whether the tool is in contact."""
         return "in contact" if self._touches else "no contact"
+
+    def complaint(self) -> str:
+        """Return the average error if it is beyond the tolerance."""
+        if not 0.0 < self._allowed < self._error:
+            return ""
+        return f"its wrench is off by {self._error:.2g} on average, tolerance {self._allowed:.2g} N | N*m"
 
 
 @kernel

@@ -39,6 +39,9 @@ class EstimatorConfig(Settings):
         "spectral density of the drift of lasting unknown forces on the base: weight, sensor bias", "N/sqrt(s)", 0.0)
     drift_torque: float = setting(2.0,
         "spectral density of the drift of lasting unknown torques on the base", "N*m/sqrt(s)", 0.0)
+    drift_modal: float = setting(0.0,
+        "spectral density of the drift of lasting unknown forces on the modes, if strain gauges show them: weight,"
+        " stiffness; 0: there are none", "sqrt(kg)*m/s^2/sqrt(s)", 0.0)
     push_gate: float = setting(5.0,
         "innovation of a sensor of the base, in standard deviations, from which a push on the base is assumed", "", 1.0)
     strain_noise: float = setting(6e-5, "standard deviation of the noise of a strain gauge", "", 1e-12)

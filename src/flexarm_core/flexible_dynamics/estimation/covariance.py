@@ -108,10 +108,10 @@ def influence_of_noise(plan: Plan, c: Constants, f: Ahead) -> None:
 
 
 @inlined_kernel
-def add_pushes(plan: Plan, c: Constants, f: Ahead) -> None:
-    """Let the loads on the base change at once."""
+def add_pushes(plan: Plan, c: Constants, f: Ahead, share: float) -> None:
+    """Let the loads on the base change by a share of a push, in variances."""
     for j in range(plan.loads):
-        f.W[plan.n + plan.N + j] = c.drift[j] * f.step[0] + c.push[j]
+        f.W[plan.n + plan.N + j] = c.drift[j] * f.step[0] + share * c.push[j]
 
 
 @inlined_kernel

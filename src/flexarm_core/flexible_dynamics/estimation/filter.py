@@ -46,6 +46,8 @@ SURPRISE = 3.0  # innovation, in standard deviations, after which all of them ar
 JUMP = 3.0  # change of a predicted reading since then, in standard deviations of its noise, that does the same
 REPEATS = 10  # times that all of them are renewed at once after a start
 VARIANCE_CHANGE = 0.1  # share by which the variance of a gauge's noise may differ from the prepared one
+PUSH_TIME = 0.1  # [s] in which a push that is not sudden changes by its deviation, and until which it is expected on
+SHIFT_TIME = 0.01  # [s] over which innovations are averaged for that
 REFUSED, TOUCH_UNREADABLE, LEFT_OUT, DIVERGED = -1, 1, 2, 4
 
 
@@ -111,6 +113,8 @@ def prepare(
         f.shown[:, :] = kept.shown
     show_loads(plan, c, f)
     influence_of_noise(plan, c, f)
+    if kept.lively[0] > 0.0:
+        add_pushes(plan, c, f, t / PUSH_TIME)
     spread(f, rows)
     condense(f, rows)
 
@@ -391,6 +395,32 @@ def deviation(plan: Plan, f: Ahead, q: int) -> float:
 
 
 @inlined_kernel
+def pushed(plan: Plan, settings: Settings, kept: Kept, f: Ahead, out: Outputs, t: float) -> float:
+    """Return the share of a push that is not prepared, 0 if there is none: a sudden one, or innovations that last.
+
+    Those that last are judged by ``L^-1 innovation``, ``S = L L^T``: an unknown effort moves all sensors, a push on the
+    base what they say together.
+    """
+    sudden, lasts, new, old = False, False, t / (SHIFT_TIME + t), kept.lively[0] > 0.0
+    white = f.WE[0]
+    for r in range(plan.rows):
+        s = f.innovation[r]
+        for m in range(r):
+            s -= f.factor[r, m] * white[m]
+        white[r] = s * f.factor[r, r]
+    for q in range(plan.channels):
+        if plan.of_base[q] > 0 and out.reasons[q] == USED:
+            sudden = sudden or deviation(plan, f, q) > settings.push_gate
+            for r in range(plan.first[q], plan.first[q + 1]):
+                kept.shift[r] += new * (white[r] - kept.shift[r])
+                lasts = lasts or abs(kept.shift[r]) > settings.push_gate * math.sqrt(new / (2.0 - new))
+    kept.lively[0] = PUSH_TIME if sudden or lasts else max(kept.lively[0] - t, 0.0)
+    if sudden:
+        return 1.0
+    return t / PUSH_TIME if lasts and not old else 0.0
+
+
+@inlined_kernel
 def weigh(
     plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, given: Inputs, out: Outputs, t: float
 ) -> bool:
@@ -406,13 +436,10 @@ def weigh(
         spread(f, plan.rows)
         anew = True
     if plan.loads > 0 and t > 0.0:
-        pushed = False
-        for q in range(plan.channels):
-            if plan.of_base[q] > 0 and out.reasons[q] == USED and deviation(plan, f, q) > settings.push_gate:
-                pushed = True
-        if pushed:
+        share = pushed(plan, settings, kept, f, out, t)
+        if share > 0.0:
             anew, surprised = True, True
-            add_pushes(plan, c, f)
+            add_pushes(plan, c, f, share)
             spread(f, plan.rows)
     for q in range(plan.channels):
         rejected = False
@@ -469,7 +496,7 @@ def keep(plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, giv
     if not sound:
         kept.P[:, :] = 0.0
         kept.a[:], kept.touch[:], kept.R[:], kept.used[:] = 0.0, 0.0, c.noise, 1.0
-        kept.load[:], kept.lasting[:] = 0.0, 0.0
+        kept.load[:], kept.lasting[:], kept.shift[:], kept.lively[:] = 0.0, 0.0, 0.0, 0.0
         kept.turn[2] = REPEATS
         for i in range(N):
             kept.x[plan.free[i]], kept.v[plan.free[i]] = 0.0, 0.0

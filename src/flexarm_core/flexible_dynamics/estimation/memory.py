@@ -44,7 +44,7 @@ class Constants(NamedTuple):
     C: Array  # (N, N) damping
     density: Array  # (n + N,) squared spectral densities of the disturbances
     onto: Array  # (N, p) forces on the unmeasured coordinates per unit of each lasting load
-    push: Array  # (p,) variances of a sudden change of each load
+    push: Array  # (p,) variances of a sudden change of each load, and of a fast one within ``filter.PUSH_TIME``
     drift: Array  # (p,) squared spectral densities of its slow change
     fading: Array  # (p,) rates at which what is known of it fades [1/s]
     through: Array  # (p, r) reading per unit load, without accelerations
@@ -84,6 +84,8 @@ class Kept(NamedTuple):
     used: Array  # (r,) 1 for the rows that corrected the newest estimate
     expected: Array  # (r,) predicted readings of motion sensors when all derivatives were renewed
     rejected: Array  # (q,) consecutive rejections by the gate
+    shift: Array  # (r,) whitened innovations of sensors of the base, filtered: 0 if the model is right
+    lively: Array  # (1,) time for which the loads on the base are still expected to change fast [s]
     watch: Array  # (4, g) strain, repetitions, predicted travel since, and largest travel
     # (3,) next row of ``shown`` to renew, next row of ``forces``, and how many more times all are renewed
     turn: Array
@@ -218,9 +220,13 @@ def view_kept(memory: Array, N: int, size: int, g: int, r: int, q: int, p: int) 
     used, i = view(memory, i, (r,)), i + r
     expected, i = view(memory, i, (r,)), i + r
     rejected, i = view(memory, i, (q,)), i + q
+    shift, i = view(memory, i, (r,)), i + r
+    lively, i = view(memory, i, (1,)), i + 1
     watch, i = view(memory, i, (4, g)), i + 4 * g
     turn = view(memory, i, (3,))
-    return Kept(x, v, a, hinge, lasting, load, touch, P, shown, forces, R, used, expected, rejected, watch, turn)
+    return Kept(
+        x, v, a, hinge, lasting, load, touch, P, shown, forces, R, used, expected, rejected, shift, lively, watch, turn
+    )
 
 
 @kernel

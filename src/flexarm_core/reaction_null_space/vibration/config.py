@@ -55,6 +55,12 @@ class VibrationControllerConfig(Settings):
         "rad/s", 0.0, 100.0)
     longest_wait: float = setting(2.0,
         "largest delay of the path due to joint limits before the law gives up", "s", 0.0)
+    path_tolerance: float = setting(0.0,
+        "distance of the measured tool from its path, bent links included, that is reported as an error; 0: none is",
+        "m", 0.0)
+    bending_bandwidth: float = setting(0.0,
+        "bandwidth at which the tool is brought back from where weight and contact bend the links, as the flexible"
+        " state shows them; far below their modes; 0: off", "rad/s", 0.0)
     largest_error: float = setting(0.2,
         "position error of the tool at which the law gives up; 3 rad of orientation error count as 1 m", "m", 1e-6)
     # fmt: on

@@ -1,0 +1,72 @@
+r"""BentTool: how far bent links displace the tool from where rigid links would hold it.
+
+A flexible link turns and shifts all that it carries, at the node where its next joint is mounted. With the modal
+influences ``Pi^t``, ``Pi^r`` of this node at ``p_node`` in the link's frame ``R``, and the rigid tool at ``p_tool``, to
+first order in the modal coordinates ``eta``, summed over the flexible links under the tool::
+
+    d = R (Pi^t eta + (Pi^r eta) x (p_tool - p_node))
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexarm_core.entrance import finite
+from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.kinematic_chain import joints_inboard, kinematic_chain
+from flexarm_core.types import Array
+
+
+class BentTool:
+    """Displacement of the tool by the modes of flexible links.
+
+    Attributes:
+        modes: K, number of the modes, of all flexible links in tree order.
+    """
+
+    def __init__(self, description: RobotDescription, tool_frame: str = "") -> None:
+        """Read the modes of the flexible links.
+
+        Args:
+            description: the robot.
+            tool_frame: link that is the tool; empty: the default of the description.
+
+        Raises:
+            RobotDescriptionError: modal data is not usable, or there is no such tool frame.
+        """
+        tool, names = description.tool_frame(tool_frame), description.actuated
+        still, flexible = np.zeros(len(names)), load_flexible_links(description)
+        position, rotation, *_ = kinematic_chain(description, description.base_frame, names).motion(still, still)
+        begin = np.eye(4)
+        begin[:3, :3], begin[:3, 3] = rotation.T, -rotation.T @ position
+        self._still, self._tool = still, kinematic_chain(description, tool, names, begin)
+        carriers = {joint.parent: joint for joint in joints_inboard(description, tool, description.root)}
+        self._links, self.modes = [], 0
+        for link in (joint.child for joint in description.joints.values() if joint.child in flexible):
+            data, first = flexible[link], self.modes
+            self.modes += len(data.modes)
+            if link in carriers:
+                node = data.nearest_node(carriers[link].transform_child_to_parent[:3, 3])
+                influence = np.vstack((data.translation[node], data.rotation[node]))
+                chain = kinematic_chain(description, link, names, begin)
+                self._links.append((chain, slice(first, self.modes), data.position[node], influence))
+
+    def shift(self, position: Array, modal_position: Array) -> Array:
+        """Return the displacement d (3,) of the tool in axes of the base link [m].
+
+        Args:
+            position: (n,) joint positions.
+            modal_position: (K,) modal coordinates eta [sqrt(kg)*m].
+
+        Raises:
+            InputError: an array has the wrong length or is not finite.
+        """
+        position = finite("position", position, len(self._still))
+        eta, shift = finite("modal_position", modal_position, self.modes), np.zeros(3)
+        tool = self._tool.motion_of(position, self._still)[0]
+        for chain, modes, node, influence in self._links:
+            origin, R, *_ = chain.motion_of(position, self._still)
+            (tx, ty, tz, rx, ry, rz), (x, y, z) = influence @ eta[modes], (tool - origin) @ R - node
+            shift += R @ (tx + ry * z - rz * y, ty + rz * x - rx * z, tz + rx * y - ry * x)
+        return shift

@@ -1,0 +1,95 @@
+"""Velocities that are not the rates of their positions are found; those of honest sensors are not, however long."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.hardware_gate.velocity_check import VelocityCheck
+from flexarm_core.types import ArmState
+
+NONE, DT = np.zeros(0), 0.004
+LIMIT, FASTEST = np.array([2.0, 5.0]), 20.0
+
+
+def check() -> VelocityCheck:
+    many = np.ones(2)
+    return VelocityCheck(
+        JointLimits(
+            lower=-9.0 * many,
+            upper=9.0 * many,
+            velocity=LIMIT,
+            acceleration=FASTEST * many,
+            effort=many,
+            effort_rate=np.inf * many,
+        )
+    )
+
+
+def state(tick: int, position, velocity) -> ArmState:
+    return ArmState(round(tick * DT * 1e9), np.array(position), np.array(velocity), NONE, NONE)
+
+
+def moving(tick: int) -> tuple[np.ndarray, np.ndarray]:
+    """Both joints swing, at up to 0.8 of their velocity limits and half their acceleration limits."""
+    speed = 0.8 * LIMIT
+    w = 0.5 * FASTEST / speed
+    return speed / w * (1.0 - np.cos(w * tick * DT)), speed * np.sin(w * tick * DT)
+
+
+@pytest.mark.parametrize(("scale", "late"), [(1.0, 0.0), (1.0, 0.0015), (0.8, 0.0), (1.2, 0.0)])
+@pytest.mark.parametrize("seed", range(3))
+def test_an_honest_sensor_is_not_doubted(scale, late, seed):
+    """With noise, a wrong scale, a delay as of a filter, and a bias that would add up."""
+    rng, checked, before = np.random.default_rng(seed), check(), None
+    for tick in range(5000):
+        now = state(
+            tick,
+            moving(tick)[0] + 1e-4 * rng.normal(size=2),
+            scale * moving(tick - late / DT)[1] + 0.005 * rng.normal(size=2) + 0.005,
+        )
+        if before is not None:
+            assert checked.on_state(before, now, DT) < 0, tick
+            assert checked.velocity(now) is not None and np.abs(checked.velocity(now) - now.velocity).max() < 0.05
+        before = now
+
+
+def test_a_bias_of_the_velocity_at_rest_does_not_add_up():
+    checked = check()
+    for tick in range(1, 10_000):
+        assert (
+            checked.on_state(state(tick - 1, [1.0, 2.0], [0.006, 0.0]), state(tick, [1.0, 2.0], [0.006, 0.0]), DT) < 0
+        )
+
+
+LIES = {  # and the time within which it shows [s]
+    "reads 0": (lambda v, held: 0.0 * v, 0.1),
+    "reads half": (lambda v, held: 0.5 * v, 0.2),
+    "counts backward": (lambda v, held: -v, 0.06),
+    "stands still": (lambda v, held: held, 0.6),  # which is seen only as the joint changes its speed
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("joint", [0, 1])
+def test_a_velocity_that_lies_is_found_in_time_and_the_arm_braked_from_the_true_one(lie, joint):
+    change, within = LIES[lie]
+    for begin in (20, 45, 130):  # ticks: while it becomes faster, and slower
+        checked, before, held = check(), None, moving(begin)[1]
+        for tick in range(begin + 400):
+            position, true = moving(tick)
+            told = true.copy()
+            if tick >= begin:
+                told[joint] = change(true, held)[joint]
+            now = state(tick, position, told)
+            found = -1 if before is None else checked.on_state(before, now, DT)
+            before = now
+            if found >= 0:
+                break
+        assert found == joint and tick >= begin
+        assert (tick - begin) * DT <= within
+        assert checked.velocity(now)[1 - joint] == true[1 - joint]
+        if lie in ("reads 0", "reads half"):
+            rate = checked.velocity(now)[joint]  # a mean over some hundredths of a second
+            assert abs(rate) > abs(told[joint]) and abs(rate - true[joint]) < 0.03 * FASTEST
