@@ -67,7 +67,7 @@ class ObservedDynamics:
         """
         self._model, self._table = model, limits.table
         self._period, self._slowest = number("period", period, 0.0), number("slowest", slowest, 0.0)
-        self._most = MOST if self._slowest <= FILTER * period else 1.0  # what bends answers by more than told
+        self._most = 3.0 if model.m and self._slowest <= FILTER * period else 1.0
         self._memory, self._scalars = np.zeros((9, model.n)), np.zeros(4)
         self._stamp: int | None = None
         self.load = ToolLoad(model, limits, period)
