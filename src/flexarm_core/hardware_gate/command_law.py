@@ -39,7 +39,7 @@ FASTER = 1.1  # factor on all velocities at which the motors must still be able 
 LEAST = 0.2  # smallest factor by which the decelerations of all joints in a stop are scaled
 CAUTION = 0.25  # factor on the acceleration limits if commands may be late
 AHEAD = 0.25  # share of the settling time by which positions are advanced where they are limited
-AT_ONCE = 4.0
+AT_ONCE, GROWTH = 1.0, 3.0  # multiple of the velocity limits, and factor: see _gradual
 FORGOTTEN = 0.5  # [s] time constant with which the velocity tracking error is forgotten
 
 
@@ -104,6 +104,7 @@ class CommandLaw:
         self.command: Array | None = None
         self.observed.reset()
         self._load, self._loaded_at = self._no_friction, -1
+        self._change = 0.0  # see _gradual
         self.friction = self._no_friction
         self.rate = np.zeros(self._model.n)
         self.limited: tuple[str, ...] = ()
@@ -120,7 +121,7 @@ class CommandLaw:
         """Process a believed state; ``applied``: whether the command in force reached the drives until then."""
         if self.mode == "effort":
             known = None if self.command is None or not applied else self.command - self.friction
-            self.observed.observe(state, known, age)
+            self.observed.observe(state, known, self._inertia(state), age)
 
     def remember(self, command: Array, dt: float) -> Array:
         """Store a command (n,) that is now in force, ``dt`` [s] after the last one, and return it."""
@@ -187,18 +188,20 @@ class CommandLaw:
         table, bounds, inputs = self._limits.table, self._limits_in_force.table, self._examined(effort, friction, state)
         taken, bounded = np.empty((2, self._model.n))
         doubted, some = trust(table, inputs, taken, self._loads)
-        found = self.observed.acceleration(state, self._loads if some else self._loads[:1])
+        found = self.observed.acceleration(state, self._loads if some else self._loads[:1], self._inertia(state))
         first, horizon, period = self.command is None, self._horizon, self._period
         settling, excess = self.observed.settling, self.observed.excess
         result = examine(table, bounds, inputs, excess, settling, horizon, period, first, found, taken, bounded)
         if result == LESS_FRICTION:
             doubted = True
-            found = self.observed.acceleration(state, (effort - taken)[None])
+            found = self.observed.acceleration(state, (effort - taken)[None], self._inertia(state))
             result = examine(table, bounds, inputs, excess, settling, horizon, period, first, found, taken, bounded)
         if result == BOUNDLESS:
             raise InputError(f"joint reference effort is beyond all measure: {effort}")
         self.limited = ()
         self.observed.expect(found[0])
+        if result != FORBIDDEN:
+            self._change = 0.0
         if result == FOLLOWS and not doubted:
             self.friction = taken
             return bounded
@@ -206,7 +209,7 @@ class CommandLaw:
             asked = found[0]
             allowed = self._allowed(asked, state)
             if not np.array_equal(allowed, asked):
-                effort = self._gradual(state, self.observed.effort(state, allowed, self._dynamics.terms(state)[0])) + taken
+                effort = self._gradual(state, self.observed.effort(state, allowed, self._inertia(state))) + taken
                 self.observed.expect(allowed)
         if doubted:
             self._report_limited(taken != friction, "friction")
@@ -227,7 +230,7 @@ class CommandLaw:
         """Check the effort in force at an unanswered state; return a new command (n,) only if it must change."""
         if self.mode != "effort" or self.command is None:
             return None
-        acceleration = self.observed.acceleration(state, (self.command - self.friction)[None])[0]
+        acceleration = self.observed.acceleration(state, (self.command - self.friction)[None], self._inertia(state))[0]
         inputs, bounds = self._examined(self.command, self.friction, state), self._limits_in_force.table
         settling, excess = self.observed.settling, self.observed.excess
         if is_still_allowed(bounds, inputs, excess, settling, self._horizon, acceleration):
@@ -255,14 +258,24 @@ class CommandLaw:
         self._report_limited(outside, "position, velocity or acceleration")
         return np.where(outside, np.clip(asked, lowest, highest), asked)
 
+    def _inertia(self, state: ArmState) -> Array:
+        return self._dynamics.terms(state)[0]
+
     def _gradual(self, state: ArmState, effort: Array) -> Array:
-        """Return an effort (n,) on the links that throws no joint within a period if the arm carries no load."""
+        """Return an effort (n,) on the links that changes no faster than an arm without a load bears.
+
+        The first change moves no joint of such an arm by more than AT_ONCE times its velocity limit in a period; the
+        next ones may each be GROWTH times as large, as the response to the first has been seen by then.
+        """
+        if self.observed.bends:  # what it may change is bounded by the links
+            return effort
         before = self._model.gravity_effort(state) if self.command is None else self.command - self.friction
-        change = effort - before
-        inertia = self.observed.share * self._dynamics.terms(state)[0]
-        faster = np.abs(np.linalg.solve(inertia, change)) * self._period
-        most = float((faster / self._limits.velocity).max())
-        return before + change * min(1.0, AT_ONCE / max(most, 1e-9))
+        change, most = effort - before, max(AT_ONCE, GROWTH * self._change)
+        faster = np.linalg.solve(self.observed.share * self._inertia(state), change) * self._period
+        asked = float((np.abs(faster) / self._limits.velocity).max())
+        self._change = min(asked, most)
+        gradual: Array = before + change * min(1.0, most / max(asked, most))
+        return gradual
 
     def _feasible(
         self, effort: Array, state: ArmState, friction: Array, *, braking: bool = False, told: bool = False
@@ -375,7 +388,7 @@ class CommandLaw:
             effort = self._dynamics.effort(state, wanted) + (self._load if predicted else self.load(state))
             return self._bounded_effort(self._feasible(effort, state, self._no_friction, braking=True, told=True), dt)
         wanted = wanted - self.observed.excess / self.observed.settling
-        effort = self._gradual(state, self.observed.effort(state, wanted, self._dynamics.terms(state)[0]))
+        effort = self._gradual(state, self.observed.effort(state, wanted, self._inertia(state)))
         self.observed.expect(wanted)
         return self._bounded_effort(self._feasible(effort, state, self._no_friction, braking=True), dt)
 

@@ -1,25 +1,26 @@
 r"""ObservedDynamics: what an effort does, from what the efforts so far did; the model only says how much a change does.
 
 Notation: ``a`` measured joint accelerations (velocity differences), ``u`` efforts on the links, ``g`` the model's
-gravity and velocity terms, ``H`` the model's joint inertia. With ``z`` and ``w`` the same low pass of ``a`` and
-``u - g``,
+gravity and velocity terms, ``H`` the model's joint inertia, ``L`` the inertia of a load (:class:`ToolLoad`). With ``z``
+and ``w`` the same low pass of ``a`` and ``u - g``, and the inertia ``G = s H + k L``,
 
-    a(u) = z + (s H)^-1 (u - w - g),      u(a) = w + g + s H (a - z)
+    a(u) = z + G^-1 (u - w - g),      u(a) = w + g + G (a - z)
 
 (incremental dynamic inversion; Sieberling, Chu and Mulder 2010, JGCD 33(6)). A payload that nobody mentioned, friction,
 contact and the push of an elastic base are in ``z`` and ``w``, not in the model. An effort that holds an arm at rest is
 one that holds it, whatever the model says of its acceleration. Used as a servo, ``u(a)`` is an integral of the error
-``a - z`` and a velocity feedback of ``s H / filter_time``. A load at the tool only adds inertia, ``H_t >= H``. Then the
-feedback is slower but, without delay, stays stable, as ``H_t`` and ``H`` are symmetric and positive definite. Learning
-the inertia of each joint would not: two joints that carry a load share directions in which the load does not move.
+``a - z`` and a velocity feedback of ``G / filter_time``. What ``G`` lacks makes it slow; what it has too much makes it
+strong, in the directions in which it has too much. So a load is not learned joint by joint: two joints that carry it
+share directions in which it does not move.
 
-The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
-``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . (s H)^-1 y)`` is 1 for the right
-inertia. Above STRONG ``s`` falls fast (a hand lighter than told), below WEAK it rises slowly (a load), but only while a
-joint becomes faster than its acceleration limit allows.
+The numbers ``s`` and ``k`` are adapted by the response of the whole arm: with the filtered change of efforts ``y`` and
+the filtered change of accelerations ``x`` that followed it, ``y . x / (y . G^-1 y)`` is 1 for the right inertia. Above
+STRONG, ``k`` is divided by it where the change went into the load for the most part, else ``s`` falls (a hand lighter
+than told). Below WEAK ``s`` rises slowly, on elastic bases beyond 1, but only while a joint becomes faster than its
+acceleration limit allows.
 
 Links that bend answer an effort at once by much more than all that they carry: the filter is then as slow as the
-largest bandwidth of a servo on them demands (see ``softness``).
+largest bandwidth of a servo on them demands (see ``softness``), and no load is estimated.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite, number, numbers
 from flexarm_core.hardware_gate.limits import ACCELERATION, JointLimits
 from flexarm_core.hardware_gate.limits import VELOCITY as VELOCITY_LIMIT
-from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.tool_load import ToolLoad
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
@@ -39,7 +39,8 @@ FILTER = 6.0  # periods: time constant of the low passes
 SETTLING = 2.0  # multiple of that time constant in which a servo on the accelerations corrects a velocity
 STRONG, WEAK = 1.3, 0.7  # response relative to the expected one at which the share of the inertia falls and rises
 FALL, RISE = 0.7, 1.15  # factors on the share in a sample
-FIRST, LEAST, MOST = 1.0, 0.03, 1.0  # share at first, and its bounds
+FIRST, LEAST, MOST = 1.0, 0.03, 3.0  # share at first, and its bounds; on a rigid base it does not exceed 1
+AGAIN = 1.02  # factor by which the share of the load grows in a sample, up to 1
 SMOOTH, MEMORY = 0.5, 0.02  # weight of a new sample in what is compared, and [s] how long it is remembered
 COUNTS = 0.25  # fraction of the acceleration limits: smaller expected changes of the acceleration prove nothing
 ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the acceleration limits allow escape
@@ -53,6 +54,7 @@ class ObservedDynamics:
     """Follows efforts and the motion that they cause.
 
     Attributes:
+        bends: whether links bend so slowly that they determine the filter.
         settling: time in which a servo on the accelerations corrects a velocity error [s].
     """
 
@@ -67,13 +69,11 @@ class ObservedDynamics:
         """
         self._model, self._table = model, limits.table
         self._period, self._slowest = number("period", period, 0.0), number("slowest", slowest, 0.0)
-        self._most = 3.0 if model.m and self._slowest <= FILTER * period else 1.0
+        self.bends = self._slowest > FILTER * period
+        self._most = MOST if model.m and not self.bends else 1.0
         self._memory, self._scalars = np.zeros((9, model.n)), np.zeros(4)
         self._stamp: int | None = None
-        self.load = ToolLoad(model, limits, period)
-        self._dyn = JointDynamics(model)
-        self._extra = np.zeros((model.n, model.n))
-        self.kappa = 1.0
+        self._load = ToolLoad(model, limits)
         self._still = np.zeros(model.n)
         self.reset()
         none = np.zeros(model.n)
@@ -84,8 +84,9 @@ class ObservedDynamics:
         """Forget all states and efforts."""
         self._memory[:], self._scalars[:] = 0.0, (FIRST, 0.0, 0.0, 0.0)
         self._stamp = None
-        self._fresh = False
-        self.load.reset(); self._extra = np.zeros((self._model.n,) * 2); self.kappa = 1.0
+        self._filled = 0.0  # weight of measurements in z; the rest is from before the first
+        self._load.reset()
+        self._loaded = 1.0  # k
         self.settling = SETTLING * max(FILTER * self._period, self._slowest)
 
     def _bias(self, state: ArmState) -> Array:
@@ -112,18 +113,24 @@ class ObservedDynamics:
     def balance(self, state: ArmState) -> Array:
         """Return the effort (n,) that goes with the mean acceleration ``z``: ``w + g``, at first the model's."""
         if self._stamp is None:
-            self.observe(state, None)
+            self.observe(state, None, np.eye(self._still.size))
         effort: Array = self._memory[W] + self._bias(state)
         return effort
 
-    def acceleration(self, state: ArmState, efforts: Array) -> Array:
-        """Return the accelerations (k, n) that efforts (k, n) on the links cause, ``a(u)``."""
-        balance = self.balance(state)
-        H = self._inertia(self._dyn.terms(state)[0])
-        return self._memory[Z] + np.linalg.solve(H, (efforts - balance).T).T
+    def acceleration(self, state: ArmState, efforts: Array, inertia: Array) -> Array:
+        """Return the accelerations (k, n) that efforts (k, n) on the links cause; ``inertia``: (n, n) ``H``."""
+        change = np.linalg.solve(self._inertia(inertia), (efforts - self.balance(state)).T)
+        found: Array = self._memory[Z] + change.T
+        return found
 
-    def _inertia(self, told):
-        return self._scalars[SHARE] * told + self.kappa * self._extra
+    @property
+    def load(self) -> Array:
+        """(n, n) inertia that a load adds, ``k L``."""
+        return self._loaded * self._load.inertia
+
+    def _inertia(self, told: Array) -> Array:
+        inertia: Array = self._scalars[SHARE] * told + self.load
+        return inertia
 
     def effort(self, state: ArmState, acceleration: Array, inertia: Array) -> Array:
         """Return the effort (n,) on the links that causes accelerations (n,), ``u(a)``; ``inertia`` (n, n): ``H``."""
@@ -137,12 +144,13 @@ class ObservedDynamics:
         change = numbers("acceleration", acceleration, self._still.size) - self._memory[Z] if known else 0.0
         self._memory[EXPECTED] = self._scalars[SHARE] * change
 
-    def observe(self, state: ArmState, effort: Array | None, age: float = 0.0) -> None:
+    def observe(self, state: ArmState, effort: Array | None, inertia: Array, age: float = 0.0) -> None:
         """Process a believed state.
 
         Args:
             state: the state.
             effort: (n,) effort on the links that was in force until then; None: none was.
+            inertia: (n, n) the model's joint inertia ``H``.
             age: age of the state when the command that answers it acts, beyond one period [s].
         """
         filtered = max(FILTER * (self._period + number("age", age, 0.0)), self._slowest)
@@ -160,29 +168,29 @@ class ObservedDynamics:
                 self._memory[W], self._memory[Z] = 0.0, self._model.forward_dynamics(state, damped)
             else:
                 self._memory[W] = effort - gravity
-            self._fresh = True
+            self._filled = 0.0
             return
-        if self._fresh:
-            filtered, self._fresh = 1e-9, False
-        earlier = self._memory[W].copy()
+        before_w = self._memory[W].copy()
         strong = _observe(
             self._memory, self._scalars, self._table, state.velocity, gravity, effort, dt, filtered, self._most
         )  # fmt: skip
-        H = self._dyn.terms(state)[0]
-        if strong > 1.0:
-            e = self._memory[EXPECTED] / self._scalars[SHARE]
-            a, b = e @ (self._scalars[SHARE] * H) @ e, self.kappa * (e @ self._extra @ e)
-            if b > a:
-                self.kappa *= 1.0 / strong
-            else:
-                self._scalars[SHARE] *= max(FALL, LEAST / self._scalars[SHARE])
-            self._scalars[RESPONSE:] = 0.0
-        else:
-            self.kappa = min(1.0, self.kappa * 1.02)
-        if self._slowest > FILTER * self._period:
+        self._adapt(strong, inertia)
+        if not self.bends:
+            self._filled = 1.0 - (1.0 - self._filled) * np.exp(-dt / filtered)
+            w, z = self._memory[W], self._memory[Z] / self._filled
+            self._load.observe(state, w, w - before_w, z, inertia, dt)
+
+    def _adapt(self, response: float, inertia: Array) -> None:
+        """Lower the share of the load or of the model; ``response``: relative to the expected one, 1 if not STRONG."""
+        if response <= 1.0:
+            self._loaded = min(1.0, AGAIN * self._loaded)
             return
-        self.load.observe(state, self._memory[W], self._memory[Z], H, dt, self._memory[W] - earlier)
-        self._extra = self.load.inertia()
+        change, share = self._memory[EXPECTED], self._scalars[SHARE]
+        if share * (change @ self.load @ change) > share**2 * (change @ inertia @ change):
+            self._loaded /= response
+        else:
+            self._scalars[SHARE] *= max(FALL, LEAST / share)
+        self._scalars[RESPONSE:] = 0.0
 
 
 @kernel
@@ -193,6 +201,9 @@ def _observe(
     """Add a state and the effort (n,) in force until then to the memory (9, n) and the scalars; see the module.
 
     ``filtered``: time constant of the low passes [s]; ``most``: largest share of the inertia.
+
+    Returns:
+        The response relative to the expected one if it is STRONG, else 1.
     """
     new, kept, slowly = 1.0 - np.exp(-dt / filtered), np.exp(-dt / MEMORY), 1.0 - np.exp(-dt / STEADY)
     response, later, forecast, counts, escapes = 0.0, 0.0, 0.0, False, False
@@ -225,8 +236,8 @@ def _observe(
     scalars[FORECAST] = kept * scalars[FORECAST] + forecast
     seen, factor = max(scalars[RESPONSE], scalars[LATER]), 1.0
     if seen > STRONG * scalars[FORECAST]:
-        return seen / max(scalars[FORECAST], 1e-300)
-    elif escapes and seen < WEAK * scalars[FORECAST]:
+        return seen / max(scalars[FORECAST], seen * 1e-9)  # type: ignore[no-any-return]
+    if escapes and seen < WEAK * scalars[FORECAST]:
         factor = min(RISE, most / scalars[SHARE])
     scalars[SHARE] *= factor
     scalars[FORECAST] /= factor

@@ -1,101 +1,202 @@
-"""prototype"""
+r"""ToolLoad: estimates the load at the tool that nobody told the model, and the inertia that it adds to the joints.
+
+A rigid body at the tool exerts the wrench ``f = Y theta`` on it, linear in its ten parameters ``theta = [m, m c, I]``
+(mass, first moment, and inertia about the origin of the tool frame; Atkeson, An and Hollerbach 1986, IJRR 5(3)):
+
+    force  = m b + (skew(alpha) + skew(omega)^2) m c,    moment = m c x b + I alpha + omega x I omega
+
+with the acceleration ``b`` of the tool against gravity, its angular velocity ``omega`` and acceleration ``alpha``, all
+in tool axes. What the model's joint torques lack is ``J^T f``. ``theta`` is the mean of a Gaussian distribution given
+all that was seen: before, there is no load, with a standard deviation as wide as a load may be; errors of the torques
+are the told friction, FRACTION of gravity, and the change of the commands within a period, which may be late; old
+observations are forgotten.
+
+Only a physically possible body is used: ``m >= 0``, its center of mass within REACH, and the inertia of a small ball
+about it at most. This underestimates extended bodies, which is the safe side: an inertia that is too large makes
+corrections too strong, one that is too small makes them slow.
+"""
+
 from __future__ import annotations
+
 import numpy as np
 
-LEVER = 0.1
-MASSF = 0.4
-GUESS = 0.5
-FORGET = 0.2
-ERR = 0.3
-FRAC = 0.05
-CORR = 6.0
-LATE = 1.0
-SWAY = 0.3
-FADES = 0.2
-MAXC = 0.25
-SPH = 0.05
+from flexarm_core.compiled import kernel
+from flexarm_core.hardware_gate.limits import ACCELERATION, FRICTION, JointLimits
+from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState, Array
 
-
-def skew(b):
-    return np.array([[0, -b[2], b[1]], [b[2], 0, -b[0]], [-b[1], b[0], 0.0]])
-
-
-def dot(w):  # I w = dot(w) [xx yy zz xy xz yz]
-    return np.array([[w[0], 0, 0, w[1], w[2], 0], [0, w[1], 0, w[0], 0, w[2]], [0, 0, w[2], 0, w[0], w[1]]])
+WIDTH, LEVER = 0.4, 0.1  # standard deviations before: of the mass, as a fraction of the arm's, and of ``c`` [m]
+FORGOTTEN = 0.2  # [s] time constant with which observations are forgotten
+FRACTION, NOTHING = 0.05, 0.03  # errors of torques: fraction of gravity, and of the torque of the largest acceleration
+REPEATED = 6.0  # number of successive observations that repeat each other, as both sides are filtered
+SWAY = 0.3  # fraction by which the push of an elastic base may be wrong
+REACH, BALL = 0.25, 0.02  # [m] farthest center of mass, and largest radius of gyration about it
 
 
 class ToolLoad:
-    def __init__(self, model, limits, period):
-        self._model, self._limits = model, limits
-        self._period = period
-        mass = sum(i.mass for i in model._model.inertias[1:])
-        m = MASSF * mass
-        self.prior = 1.0 / np.array([m] + 3 * [m * LEVER] + 6 * [m * LEVER**2]) ** 2
-        g = min(np.linalg.norm(model.gravity) / 9.81, 1.0)
-        m = GUESS * m * g
-        self.first = np.array([m, 0, 0, 0] + 3 * [m * SPH**2] + 3 * [0.0])
+    """Estimate the load at the tool.
+
+    Attributes:
+        inertia: (n, n) inertia that the load adds to that of the joints.
+        parameters: (10,) ``[m, m c, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz]`` [kg, kg*m, kg*m^2].
+    """
+
+    def __init__(self, model: ArmModel, limits: JointLimits) -> None:
+        """Estimate the load of an arm with the given limits."""
+        self._model, self._table = model, limits.table
+        mass = WIDTH * model.mass
+        self._width = np.array([mass] + 3 * [mass * LEVER] + 6 * [mass * LEVER**2])
+        self.reset()
+        none, base = np.zeros(model.n), np.zeros(model.m)  # compiles or loads
+        self.observe(ArmState(0, none, none, base, base), none, none, none, np.eye(model.n), 1.0)
         self.reset()
 
-    def reset(self):
-        self.mean = self.first
-        self.info = np.diag(self.prior)
-        self.eta = np.zeros(10)
-        self.theta = self.mean
-        self.shape()
+    def reset(self) -> None:
+        """Forget what was observed: the load may be any."""
+        self._information, self._seen = np.zeros((10, 10)), np.zeros(10)
+        self.parameters, self.inertia = np.zeros(10), np.zeros((self._model.n, self._model.n))
 
-    def observe(self, state, extra, z, H, dt, changed):
-        model = self._model
-        kin = model.tool_kinematics(state, model.world_frame)
-        J, R = kin.J_m, kin.rotation
-        v, w = J[:3], J[3:]
-        lacking, base, sway = extra - H @ z, np.zeros(6), 0.0
-        if model.m and (state.deflection.any() or state.deflection_rate.any()):
+    def observe(self, state: ArmState, effort: Array, doubt: Array, z: Array, inertia: Array, dt: float) -> None:
+        """Process what was measured.
+
+        Args:
+            state: state of arm and base.
+            effort: (n,) effort on the links beyond the model's gravity and velocity terms [N*m | N].
+            doubt: (n,) possible error of that effort, as commands may act late [N*m | N].
+            z: (n,) joint accelerations that go with it.
+            inertia: (n, n) the model's joint inertia.
+            dt: time since the last observation [s].
+        """
+        model, base, sway = self._model, np.zeros(6), np.zeros(z.size)
+        tool = model.tool_kinematics(state, model.world_frame)
+        if model.m and (state.deflection.any() or state.deflection_rate.any()):  # else the base rests, or is unknown
             blocks = model.blocks(state)
-            xdd = model.base_acceleration(blocks, state, z)
-            push = blocks.H_bm.T @ xdd
-            lacking, base, sway = extra - blocks.H_m @ z - push, kin.J_b @ xdd, SWAY * push
-        b = R.T @ (v @ z + base[:3] + kin.dJ_v[:3] - model.gravity)
-        al = R.T @ (w @ z + base[3:] + kin.dJ_v[3:])
-        om = R.T @ kin.velocity[3:]
-        vt, wt = R.T @ v, R.T @ w
-        Y = np.zeros((6, 10))
-        Y[:3, 0] = b
-        Y[:3, 1:4] = skew(al) + skew(om) @ skew(om)
-        Y[3:, 1:4] = -skew(b)
-        Y[3:, 4:] = dot(al) + skew(om) @ dot(om)
-        self.J = np.vstack((vt, wt))
-        A = self.J.T @ Y
-        err = ERR * np.diag(H) * self._limits.acceleration * 0.1 + FRAC * np.abs(model.gravity_effort(state)) + np.minimum(self._limits.friction, 1e9)
-        W = 1.0 / (CORR * (err**2 + LATE * changed**2 + sway**2))
-        k = np.exp(-dt / FORGET)
-        self.mean = self.mean * np.exp(-dt / FADES)
-        self.info = np.diag(self.prior) + k * (self.info - np.diag(self.prior)) + (A.T * W) @ A
-        self.eta = k * self.eta + A.T @ (W * lacking)
-        s = 1.0 / np.sqrt(self.prior)
-        self.theta = s * np.linalg.solve(s[:, None] * self.info * s, s * (self.eta + self.prior * self.mean))
-        self.shape()
+            swing = model.base_acceleration(blocks, state, z)
+            push = blocks.H_bm.T @ swing
+            lacking, base, sway = effort - blocks.H_m @ z - push, tool.J_b @ swing, SWAY * push
+        else:
+            lacking = effort - inertia @ z
+        table = self._table
+        error = NOTHING * np.diag(inertia) * table[ACCELERATION] + FRACTION * np.abs(model.gravity_effort(state))
+        variance = REPEATED * ((error + table[FRICTION]) ** 2 + doubt**2 + sway**2)
+        motion = base + tool.dJ_v
+        motion[:3] -= model.gravity
+        _observe(
+            tool.J_m, tool.rotation, tool.velocity, motion, z, lacking, variance, np.exp(-dt / FORGOTTEN), self._width,
+            self._information, self._seen, self.parameters, self.inertia,
+        )  # fmt: skip
 
-    def shape(self):
-        t = self.theta
-        m = max(t[0], 0.0)
-        if m <= 0.0:
-            self.M = np.zeros((6, 6)); self.mass = 0.0
-            return
-        c = t[1:4] / m
-        d = np.linalg.norm(c)
-        if d > MAXC:
-            c = c * MAXC / d
-        C = skew(c)
-        I = np.array([[t[4], t[7], t[8]], [t[7], t[5], t[9]], [t[8], t[9], t[6]]])
-        Ic = I + m * C @ C
-        i = min(max(np.trace(Ic) / 3.0, 0.0), m * SPH**2)
-        self.M = np.block([[m * np.eye(3), -m * C], [m * C, -m * C @ C + i * np.eye(3)]])
-        self.mass, self.c = m, c
 
-    def see(self, state):
-        kin = self._model.tool_kinematics(state, self._model.world_frame)
-        R = kin.rotation
-        self.J = np.vstack((R.T @ kin.J_m[:3], R.T @ kin.J_m[3:]))
+@kernel
+def _observe(
+    jacobian: Array, rotation: Array, twist: Array, motion: Array, z: Array, lacking: Array, variance: Array,
+    kept: float, width: Array, information: Array, seen: Array, parameters: Array, inertia: Array,
+) -> None:  # fmt: skip
+    """Add an observation to what was seen, and write the load's parameters (10,) and the inertia (n, n) that it adds.
 
-    def inertia(self):
-        return self.J.T @ self.M @ self.J
+    Args:
+        jacobian: (6, n) of the tool, in world axes.
+        rotation: (3, 3) of the tool.
+        twist: (6,) of the tool.
+        motion: (6,) acceleration of the tool for resting joint velocities, minus gravity.
+        z: (n,) joint accelerations.
+        lacking: (n,) torques that the model lacks.
+        variance: (n,) of them.
+        kept: fraction of older observations that is not forgotten.
+        width: (10,) standard deviations of the parameters before anything was seen.
+        information: (10, 10) sum of ``A^T A / variance`` over the observations, changed in place.
+        seen: (10,) sum of ``A^T lacking / variance``, changed in place.
+        parameters: (10,) gets the parameters.
+        inertia: (n, n) gets the inertia.
+    """
+    n = z.shape[0]
+    J, moved, w = np.zeros((6, n)), np.zeros(6), np.zeros(3)
+    for i in range(3):
+        for k in range(3):
+            for part in range(0, 6, 3):
+                moved[part + i] += rotation[k, i] * motion[part + k]
+                for j in range(n):
+                    J[part + i, j] += rotation[k, i] * jacobian[part + k, j]
+            w[i] += rotation[k, i] * twist[3 + k]
+    for i in range(6):
+        for j in range(n):
+            moved[i] += J[i, j] * z[j]
+    Y = np.zeros((6, 10))
+    _wrench(moved, w, Y)
+    A = np.zeros((n, 10))
+    for j in range(n):
+        for k in range(10):
+            for i in range(6):
+                A[j, k] += J[i, j] * Y[i, k]
+    for k in range(10):
+        seen[k] *= kept
+        for m in range(10):
+            information[k, m] *= kept
+        for j in range(n):
+            seen[k] += A[j, k] * lacking[j] / variance[j]
+            for m in range(10):
+                information[k, m] += A[j, k] * A[j, m] / variance[j]
+    factor, theta = np.empty((10, 10)), np.empty(10)
+    for k in range(10):
+        theta[k] = width[k] * seen[k]
+        for m in range(10):
+            factor[k, m] = width[k] * information[k, m] * width[m] + (1.0 if k == m else 0.0)
+    cholesky(factor, 10)
+    cholesky_solve(factor, theta, 10)
+    for k in range(10):
+        parameters[k] = width[k] * theta[k]
+    M = np.zeros((6, 6))
+    _body(parameters, M)
+    for i in range(n):
+        for j in range(n):
+            total = 0.0
+            for k in range(6):
+                for m in range(6):
+                    total += J[k, i] * M[k, m] * J[m, j]
+            inertia[i, j] = total
+
+
+@kernel
+def _wrench(moved: Array, w: Array, Y: Array) -> None:
+    """Write the wrench ``Y`` (6, 10) per parameter of a body that moves with ``[b; alpha]`` (6,) and ``omega`` (3,)."""
+    b, a = moved[:3], moved[3:]
+    square = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        Y[i, 0] = b[i]
+        Y[i, 1 + i] = w[i] * w[i] - square
+        Y[i, 1 + j] = w[i] * w[j] - a[k]
+        Y[i, 1 + k] = w[i] * w[k] + a[j]
+        Y[3 + i, 1 + j] = b[k]
+        Y[3 + i, 1 + k] = -b[j]
+    for k in range(6):  # I alpha + omega x I omega, for each number of I
+        one, other = (k, k) if k < 3 else ((0, 1), (0, 2), (1, 2))[k - 3]
+        spin, turned = np.zeros(3), np.zeros(3)
+        spin[one], turned[one] = w[other], a[other]
+        spin[other], turned[other] = w[one], a[one]
+        for i in range(3):
+            Y[3 + i, 4 + k] = turned[i] + w[(i + 1) % 3] * spin[(i + 2) % 3] - w[(i + 2) % 3] * spin[(i + 1) % 3]
+
+
+@kernel
+def _body(parameters: Array, M: Array) -> None:
+    """Write the spatial inertia (6, 6) of the nearest possible body with the given parameters (10,); see the module."""
+    mass = parameters[0]
+    if not mass > 0.0:
+        return
+    c = parameters[1:4] / mass
+    far = np.sqrt(c[0] * c[0] + c[1] * c[1] + c[2] * c[2])
+    if far > REACH:
+        c *= REACH / far
+    square = c[0] * c[0] + c[1] * c[1] + c[2] * c[2]
+    ball = (parameters[4] + parameters[5] + parameters[6]) / 3.0 - mass * square * 2.0 / 3.0
+    ball = min(max(ball, 0.0), mass * BALL * BALL)
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        M[i, i] = mass
+        M[i, 3 + j], M[3 + j, i] = mass * c[k], mass * c[k]
+        M[i, 3 + k], M[3 + k, i] = -mass * c[j], -mass * c[j]
+        for m in range(3):
+            M[3 + i, 3 + m] = -mass * c[i] * c[m]
+        M[3 + i, 3 + i] += mass * square + ball

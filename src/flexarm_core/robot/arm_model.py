@@ -87,6 +87,7 @@ class ArmModel:
         armature: (n,) reflected rotor inertia [kg*m^2 | kg]. It is added to the diagonal of ``H_m`` and so is part of
             forward and inverse dynamics. The reaction of a rotor on the link that carries it is neglected: ``H_b``,
             ``H_bm`` and :meth:`wrench_on_base` do not contain the armature.
+        mass: mass of all that the actuated joints move [kg].
         turns: differences of positions of the actuated joints.
         lower, upper, velocity_limit, effort_limit: (n,) joint limits, infinite if the URDF gives none.
         gravity: (3,) gravity vector in the root link frame [m/s^2].
@@ -186,6 +187,8 @@ class ArmModel:
         coordinates = (*self.joint_names, *self.elastic_joint_names)
         self.world_to_tool = kinematic_chain(description, self.tool_frame, coordinates)
         movable = set(self._actuated_v)
+        moved = (j for j in range(1, self._model.njoints) if self._is_moved(j, movable))
+        self.mass = float(sum(self._model.inertias[j].mass for j in moved))
         self._arms = [
             (ids[name], place, kinematic_chain(description, description.joints[name].child, (name,), seen).links)
             for place, name in enumerate(self.joint_names)
@@ -203,6 +206,9 @@ class ArmModel:
         armature = np.zeros(self._model.nv)
         armature[self._actuated_v] = self.armature
         self._model.armature = armature
+
+    def _is_moved(self, joint: int, actuated_v: set[int]) -> bool:
+        return self._model.joints[joint].idx_v in actuated_v or self._has_actuated_ancestor(joint, actuated_v)
 
     def _has_actuated_ancestor(self, joint: int, actuated_v: set[int]) -> bool:
         parent = self._model.parents[joint]

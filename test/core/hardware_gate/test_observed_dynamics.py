@@ -12,7 +12,7 @@ from confirmed import meet
 from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.limits import JointLimits
-from flexarm_core.hardware_gate.observed_dynamics import MOST, ObservedDynamics
+from flexarm_core.hardware_gate.observed_dynamics import ObservedDynamics
 from flexarm_core.hardware_gate.status import GateState
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, JointReference
@@ -45,6 +45,11 @@ class Loaded:
         return ArmState(round(self.tick * PERIOD * 1e9), self.q.copy(), self.v.copy(), NONE, NONE)
 
     @property
+    def inertia(self) -> np.ndarray:
+        """The told inertia of the joints."""
+        return self.told.blocks(self.state).H_m
+
+    @property
     def bearing(self) -> np.ndarray:
         """Effort that bears the arm with its load."""
         return np.asarray(pin.computeGeneralizedGravity(self.real, self.data, self.q))
@@ -64,7 +69,7 @@ def test_at_first_the_model_says_what_an_effort_does_and_which_effort_does_it():
     observed = ObservedDynamics(arm.told, arm.limits, PERIOD)
     state = ArmState(0, POSTURE, rng.uniform(-0.5, 0.5, 6), NONE, NONE)
     effort = arm.told.gravity_effort(state) + rng.uniform(-1.0, 1.0, 6) * 0.01 * arm.told.effort_limit
-    caused = observed.acceleration(state, effort[None])[0]
+    caused = observed.acceleration(state, effort[None], arm.told.blocks(state).H_m)[0]
     assert np.allclose(caused, arm.told.forward_dynamics(state, effort) + undamped(arm.told, state), rtol=1e-6)
     again = observed.effort(state, caused, arm.told.blocks(state).H_m)
     assert np.allclose(again, effort, rtol=1e-9)
@@ -81,23 +86,36 @@ def test_an_effort_that_bears_a_load_is_one_that_causes_nothing_whatever_the_mod
     observed, effort = ObservedDynamics(arm.told, arm.limits, PERIOD), arm.bearing
     assert np.abs(arm.told.forward_dynamics(arm.state, effort)).max() > 100.0
     for _ in range(100):
-        observed.observe(arm.state, effort)
+        observed.observe(arm.state, effort, arm.inertia)
         arm.step(effort)
-    assert np.abs(observed.acceleration(arm.state, effort[None])).max() < 0.1
+    assert np.abs(observed.acceleration(arm.state, effort[None], arm.inertia)).max() < 0.1
     assert np.abs(arm.v).max() < 0.01
 
 
-def test_a_steady_acceleration_is_the_one_that_is_measured_and_a_falling_load_raises_the_share():
+def test_the_inertia_of_a_load_is_learned_from_what_bears_it_and_never_exceeds_the_real_one_by_much():
     arm = Loaded(5.0)
-    observed, effort, shares = ObservedDynamics(arm.told, arm.limits, PERIOD), arm.told.gravity_effort(arm.state), []
-    for _ in range(20):  # it falls
-        observed.observe(arm.state, effort)
-        asked = np.zeros(6)
-        effort = observed.effort(arm.state, asked, arm.told.blocks(arm.state).H_m)
-        observed.expect(asked)
-        shares.append(observed.share)
+    observed = ObservedDynamics(arm.told, arm.limits, PERIOD)
+    rng, effort = np.random.default_rng(3), arm.bearing
+    for _ in range(100):
+        observed.observe(arm.state, effort, arm.inertia)
+        effort = arm.bearing + arm.inertia @ rng.uniform(-5.0, 5.0, 6)
         arm.step(effort)
-    assert 1.0 < shares[-1] <= MOST and np.abs(observed.excess).max() > 0.0
+    full = pin.crba(arm.real, arm.data, arm.q)
+    full = np.triu(full) + np.triu(full, 1).T
+    ratios = np.linalg.eigvals(np.linalg.solve(full, arm.inertia + observed.load)).real
+    assert ratios.min() > 0.2 and ratios.max() < 1.2
+    assert np.linalg.eigvals(np.linalg.solve(full, arm.inertia)).real.min() < 0.03  # what was told
+
+
+def test_a_told_arm_without_a_load_learns_none():
+    arm = Loaded()
+    observed, effort = ObservedDynamics(arm.told, arm.limits, PERIOD), arm.bearing
+    rng = np.random.default_rng(4)
+    for _ in range(100):
+        observed.observe(arm.state, effort, arm.inertia)
+        effort = arm.bearing + arm.inertia @ rng.uniform(-5.0, 5.0, 6)
+        arm.step(effort)
+    assert np.linalg.eigvals(np.linalg.solve(arm.inertia, arm.inertia + observed.load)).real.max() < 1.2
 
 
 def test_a_hand_that_is_lighter_than_told_lowers_the_share_before_it_shakes():
@@ -106,7 +124,7 @@ def test_a_hand_that_is_lighter_than_told_lowers_the_share_before_it_shakes():
     arm.v = np.array([0.0, 0.0, 0.0, 0.5, -0.5, 0.5])
     for _ in range(200):
         state = arm.state
-        observed.observe(state, effort)
+        observed.observe(state, effort, arm.inertia)
         asked = np.clip(-40.0 * state.velocity, -20.0, 20.0)
         effort = observed.effort(state, asked, arm.told.blocks(state).H_m)
         observed.expect(asked)
