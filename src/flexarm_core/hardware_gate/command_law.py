@@ -274,7 +274,9 @@ class CommandLaw:
         faster = np.linalg.solve(self.observed.share * self._inertia(state), change) * self._period
         asked = float((np.abs(faster) / self._limits.velocity).max())
         self._change = min(asked, most)
-        gradual: Array = before + change * min(1.0, most / max(asked, most))
+        if asked <= most:
+            return effort
+        gradual: Array = before + change * (most / asked)
         return gradual
 
     def _feasible(

@@ -28,7 +28,7 @@ from flexarm_core.types import ArmState, Array
 
 WIDTH, LEVER = 0.4, 0.1  # standard deviations before: of the mass, as a fraction of the arm's, and of ``c`` [m]
 FORGOTTEN = 0.2  # [s] time constant with which observations are forgotten
-FRACTION, NOTHING = 0.05, 0.03  # errors of torques: fraction of gravity, and of the torque of the largest acceleration
+FRACTION, NOTHING = 0.4, 0.03  # errors of torques: fraction of gravity, and of the torque of the largest acceleration
 REPEATED = 6.0  # number of successive observations that repeat each other, as both sides are filtered
 SWAY = 0.3  # fraction by which the push of an elastic base may be wrong
 REACH, BALL = 0.25, 0.02  # [m] farthest center of mass, and largest radius of gyration about it
