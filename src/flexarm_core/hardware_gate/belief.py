@@ -14,13 +14,12 @@ from flexarm_core.hardware_gate.stillness import Stillness
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
-FAST = 2.0  # multiple of the velocity limit beyond which a single reading is rejected
+FAST = 2.0  # multiple of the velocity limit beyond which a single reading is rejected, unless it follows from the last
 CONFIRMED = 3  # consecutive states that must agree with each other, where one alone is not believed
 LONGEST = 0.08  # [s] time after which a single state cannot be compared with the one before
 RESOLUTION = 0.005  # [rad | m] tolerance between the position change and the integrated velocity of two states
 SUDDEN = 0.004  # [s] for which a joint may move otherwise: an impact, or drives that brake
 MIRRORED, BESIDE, EVENT = 0.2, 0.05, 3.0  # a velocity that reverses within a sample: see _mirrored
-BY_COMMAND = 0.2  # fraction of a reversal that the command in force explains, if it caused it
 REACH = 1.5  # multiple of the velocity limit at which a joint may have moved while no state was believed
 CONTRADICTED = 0.04  # [s] for which states agree with each other, but not with where the arm can be, until they count
 BLANK = 1.0  # [s] for which positions that are all zero, to the last bit, are not taken for a first measurement
@@ -150,7 +149,7 @@ class StateBelief:
             self._settled = False
         agrees = self._agrees(state, free=free)
         if self._settled and code == PLAUSIBLE and before is not None and not agrees:
-            joint = self._reversed(state, before, dt, caused)
+            joint = self._reversed(state, before, dt)
             code = REVERSED if joint >= 0 else PLAUSIBLE
         if self._settled and code == PLAUSIBLE and not agrees:  # with what was not believed a moment ago
             assert before is not None
@@ -159,7 +158,7 @@ class StateBelief:
                 self._still.learn(state, before)
             joint = self._still.on_state(state, before, dt, caused, coasts=coasts)
             return self._freeze(state, joint) if joint >= 0 else ""
-        return self._confirm(state, before, dt, code, joint, caused=caused, agrees=agrees, free=free)
+        return self._confirm(state, before, dt, code, joint, agrees=agrees, free=free)
 
     def _compare(self, state: ArmState, before: ArmState, dt: float) -> tuple[int, int, bool]:
         """Return what is implausible about a state, for which joint, and whether it is the same as the one before."""
@@ -169,17 +168,11 @@ class StateBelief:
         )  # fmt: skip
         return code, joint, same and state is not before
 
-    def _reversed(
-        self, state: ArmState, before: ArmState, dt: float, caused: Callable[[ArmState], tuple[Array, Array]]
-    ) -> int:
-        """Return the first joint that reversed its velocity since the state before, though no command did it, or -1."""
+    def _reversed(self, state: ArmState, before: ArmState, dt: float) -> int:
+        """Return the first joint that seems to have reversed its velocity since the state before, or -1."""
         if self._earlier is None:
             return -1
-        joint = int(_mirrored(self._table, self._earlier, before.velocity, state.velocity, dt))
-        if joint < 0:
-            return -1
-        change = state.velocity[joint] - before.velocity[joint]
-        return -1 if caused(before)[1][joint] * dt / change > BY_COMMAND else joint
+        return int(_mirrored(self._table, self._earlier, before.velocity, state.velocity, dt))
 
     def _agrees(self, state: ArmState, *, free: bool) -> bool:
         """Return whether a state can follow from the one before that was not believed; False if there is none."""
@@ -202,7 +195,6 @@ class StateBelief:
         code: int,
         joint: int,
         *,
-        caused: Callable[[ArmState], tuple[Array, Array]],
         agrees: bool,
         free: bool,
     ) -> str:
@@ -226,7 +218,7 @@ class StateBelief:
             if joint >= 0:
                 jump = chain.position[joint] - before.position[joint]
                 reason = f"the position of {self._names[joint]} jumped by {jump:.3g} and stays there"
-            elif (joint := self._reversed(chain, before, since, caused)) >= 0:
+            elif (joint := self._reversed(chain, before, since)) >= 0:
                 reason = f"the velocity of {self._names[joint]} reversed at once: its sensor counts backward"
             if joint >= 0:
                 self.contradiction = reason if lasts >= CONTRADICTED else ""

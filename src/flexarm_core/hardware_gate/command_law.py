@@ -39,7 +39,6 @@ FASTER = 1.1  # factor on all velocities at which the motors must still be able 
 LEAST = 0.2  # smallest factor by which the decelerations of all joints in a stop are scaled
 CAUTION = 0.25  # factor on the acceleration limits if commands may be late
 AHEAD = 0.25  # share of the settling time by which positions are advanced where they are limited
-AT_ONCE, GROWTH = 1.0, 3.0  # multiple of the velocity limits, and factor: see _gradual
 FORGOTTEN = 0.5  # [s] time constant with which the velocity tracking error is forgotten
 
 
@@ -104,7 +103,6 @@ class CommandLaw:
         self.command: Array | None = None
         self.observed.reset()
         self._load, self._loaded_at = self._no_friction, -1
-        self._change = 0.0  # see _gradual
         self.friction = self._no_friction
         self.rate = np.zeros(self._model.n)
         self.limited: tuple[str, ...] = ()
@@ -200,8 +198,6 @@ class CommandLaw:
             raise InputError(f"joint reference effort is beyond all measure: {effort}")
         self.limited = ()
         self.observed.expect(found[0])
-        if result != FORBIDDEN:
-            self._change = 0.0
         if result == FOLLOWS and not doubted:
             self.friction = taken
             return bounded
@@ -209,7 +205,7 @@ class CommandLaw:
             asked = found[0]
             allowed = self._allowed(asked, state)
             if not np.array_equal(allowed, asked):
-                effort = self._gradual(state, self.observed.effort(state, allowed, self._inertia(state))) + taken
+                effort = self.observed.effort(state, allowed, self._inertia(state)) + taken
                 self.observed.expect(allowed)
         if doubted:
             self._report_limited(taken != friction, "friction")
@@ -260,24 +256,6 @@ class CommandLaw:
 
     def _inertia(self, state: ArmState) -> Array:
         return self._dynamics.terms(state)[0]
-
-    def _gradual(self, state: ArmState, effort: Array) -> Array:
-        """Return an effort (n,) on the links that changes no faster than an arm without a load bears.
-
-        The first change moves no joint of such an arm by more than AT_ONCE times its velocity limit in a period; the
-        next ones may each be GROWTH times as large, as the response to the first has been seen by then.
-        """
-        if self.observed.bends:  # what it may change is bounded by the links
-            return effort
-        before = self._model.gravity_effort(state) if self.command is None else self.command - self.friction
-        change, most = effort - before, max(AT_ONCE, GROWTH * self._change)
-        faster = np.linalg.solve(self.observed.share * self._inertia(state), change) * self._period
-        asked = float((np.abs(faster) / self._limits.velocity).max())
-        self._change = min(asked, most)
-        if asked <= most:
-            return effort
-        gradual: Array = before + change * (most / asked)
-        return gradual
 
     def _feasible(
         self, effort: Array, state: ArmState, friction: Array, *, braking: bool = False, told: bool = False
@@ -390,7 +368,7 @@ class CommandLaw:
             effort = self._dynamics.effort(state, wanted) + (self._load if predicted else self.load(state))
             return self._bounded_effort(self._feasible(effort, state, self._no_friction, braking=True, told=True), dt)
         wanted = wanted - self.observed.excess / self.observed.settling
-        effort = self._gradual(state, self.observed.effort(state, wanted, self._inertia(state)))
+        effort = self.observed.effort(state, wanted, self._inertia(state))
         self.observed.expect(wanted)
         return self._bounded_effort(self._feasible(effort, state, self._no_friction, braking=True), dt)
 

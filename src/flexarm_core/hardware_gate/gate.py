@@ -271,7 +271,7 @@ class HardwareGate:
         self._look(state, gap, unborne)
         command = None if self._fallback else self._law.command  # in fallback another controller has the drives
         if self._law.mode == "effort" and command is not None and not self.config.lockstep:
-            self._response.on_state(state, command - self._law.friction, self._law.observed.load)
+            self._response.on_state(state, command - self._law.friction)
             self._law.cautious = self._response.suspected > 0.0 or self._probation.active
         early, self._early = self._early, None
         if early is not None and early.stamp > state.stamp:

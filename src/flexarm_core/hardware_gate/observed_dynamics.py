@@ -2,7 +2,7 @@ r"""ObservedDynamics: what an effort does, from what the efforts so far did; the
 
 Notation: ``a`` measured joint accelerations (velocity differences), ``u`` efforts on the links, ``g`` the model's
 gravity and velocity terms, ``H`` the model's joint inertia, ``L`` the inertia of a load (:class:`ToolLoad`). With ``z``
-and ``w`` the same low pass of ``a`` and ``u - g``, and the inertia ``G = s H + k L``,
+and ``w`` the same low pass of ``a`` and ``u - g``, and the inertia ``G = s H + L``,
 
     a(u) = z + G^-1 (u - w - g),      u(a) = w + g + G (a - z)
 
@@ -13,11 +13,10 @@ one that holds it, whatever the model says of its acceleration. Used as a servo,
 strong, in the directions in which it has too much. So a load is not learned joint by joint: two joints that carry it
 share directions in which it does not move.
 
-The numbers ``s`` and ``k`` are adapted by the response of the whole arm: with the filtered change of efforts ``y`` and
-the filtered change of accelerations ``x`` that followed it, ``y . x / (y . G^-1 y)`` is 1 for the right inertia. Above
-STRONG, ``k`` is divided by it where the change went into the load for the most part, else ``s`` falls (a hand lighter
-than told). Below WEAK ``s`` rises slowly, on elastic bases beyond 1, but only while a joint becomes faster than its
-acceleration limit allows.
+The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
+``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . G^-1 y)`` is 1 for the right
+inertia. Above STRONG ``s`` falls fast (a hand lighter than told), below WEAK it rises slowly, on elastic bases beyond
+1, but only while a joint becomes faster than its acceleration limit allows.
 
 Links that bend answer an effort at once by much more than all that they carry: the filter is then as slow as the
 largest bandwidth of a servo on them demands (see ``softness``), and no load is estimated.
@@ -40,7 +39,6 @@ SETTLING = 2.0  # multiple of that time constant in which a servo on the acceler
 STRONG, WEAK = 1.3, 0.7  # response relative to the expected one at which the share of the inertia falls and rises
 FALL, RISE = 0.7, 1.15  # factors on the share in a sample
 FIRST, LEAST, MOST = 1.0, 0.03, 3.0  # share at first, and its bounds; on a rigid base it does not exceed 1
-AGAIN = 1.02  # factor by which the share of the load grows in a sample, up to 1
 SMOOTH, MEMORY = 0.5, 0.02  # weight of a new sample in what is compared, and [s] how long it is remembered
 COUNTS = 0.25  # fraction of the acceleration limits: smaller expected changes of the acceleration prove nothing
 ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the acceleration limits allow escape
@@ -54,7 +52,6 @@ class ObservedDynamics:
     """Follows efforts and the motion that they cause.
 
     Attributes:
-        bends: whether links bend so slowly that they determine the filter.
         settling: time in which a servo on the accelerations corrects a velocity error [s].
     """
 
@@ -69,8 +66,8 @@ class ObservedDynamics:
         """
         self._model, self._table = model, limits.table
         self._period, self._slowest = number("period", period, 0.0), number("slowest", slowest, 0.0)
-        self.bends = self._slowest > FILTER * period
-        self._most = MOST if model.m and not self.bends else 1.0
+        self._bends = self._slowest > FILTER * period
+        self._most = MOST if model.m and not self._bends else 1.0
         self._memory, self._scalars = np.zeros((9, model.n)), np.zeros(4)
         self._stamp: int | None = None
         self._load = ToolLoad(model, limits)
@@ -86,7 +83,6 @@ class ObservedDynamics:
         self._stamp = None
         self._filled = 0.0  # weight of measurements in z; the rest is from before the first
         self._load.reset()
-        self._loaded = 1.0  # k
         self.settling = SETTLING * max(FILTER * self._period, self._slowest)
 
     def _bias(self, state: ArmState) -> Array:
@@ -125,8 +121,8 @@ class ObservedDynamics:
 
     @property
     def load(self) -> Array:
-        """(n, n) inertia that a load adds, ``k L``."""
-        return self._loaded * self._load.inertia
+        """(n, n) inertia that a load adds, ``L``."""
+        return self._load.inertia
 
     def _inertia(self, told: Array) -> Array:
         inertia: Array = self._scalars[SHARE] * told + self.load
@@ -171,39 +167,23 @@ class ObservedDynamics:
             self._filled = 0.0
             return
         before_w = self._memory[W].copy()
-        strong = _observe(
+        _observe(
             self._memory, self._scalars, self._table, state.velocity, gravity, effort, dt, filtered, self._most
         )  # fmt: skip
-        self._adapt(strong, inertia)
-        if not self.bends:
+        if not self._bends:
             self._filled = 1.0 - (1.0 - self._filled) * np.exp(-dt / filtered)
             w, z = self._memory[W], self._memory[Z] / self._filled
             self._load.observe(state, w, w - before_w, z, inertia, dt)
-
-    def _adapt(self, response: float, inertia: Array) -> None:
-        """Lower the share of the load or of the model; ``response``: relative to the expected one, 1 if not STRONG."""
-        if response <= 1.0:
-            self._loaded = min(1.0, AGAIN * self._loaded)
-            return
-        change, share = self._memory[EXPECTED], self._scalars[SHARE]
-        if share * (change @ self.load @ change) > share**2 * (change @ inertia @ change):
-            self._loaded /= response
-        else:
-            self._scalars[SHARE] *= max(FALL, LEAST / share)
-        self._scalars[RESPONSE:] = 0.0
 
 
 @kernel
 def _observe(
     memory: Array, scalars: Array, table: Array, velocity: Array, gravity: Array, effort: Array, dt: float,
     filtered: float, most: float,
-) -> float:  # fmt: skip
+) -> None:  # fmt: skip
     """Add a state and the effort (n,) in force until then to the memory (9, n) and the scalars; see the module.
 
     ``filtered``: time constant of the low passes [s]; ``most``: largest share of the inertia.
-
-    Returns:
-        The response relative to the expected one if it is STRONG, else 1.
     """
     new, kept, slowly = 1.0 - np.exp(-dt / filtered), np.exp(-dt / MEMORY), 1.0 - np.exp(-dt / STEADY)
     response, later, forecast, counts, escapes = 0.0, 0.0, 0.0, False, False
@@ -230,15 +210,14 @@ def _observe(
         escapes = escapes or abs(velocity[i] - memory[PROFILE, i]) > ESCAPES * table[VELOCITY_LIMIT, i]
     if not counts:
         scalars[RESPONSE:] *= kept
-        return 1.0
+        return
     scalars[RESPONSE] = kept * scalars[RESPONSE] + response
     scalars[LATER] = kept * scalars[LATER] + later
     scalars[FORECAST] = kept * scalars[FORECAST] + forecast
     seen, factor = max(scalars[RESPONSE], scalars[LATER]), 1.0
     if seen > STRONG * scalars[FORECAST]:
-        return seen / max(scalars[FORECAST], seen * 1e-9)  # type: ignore[no-any-return]
-    if escapes and seen < WEAK * scalars[FORECAST]:
+        factor = max(FALL, LEAST / scalars[SHARE])
+    elif escapes and seen < WEAK * scalars[FORECAST]:
         factor = min(RISE, most / scalars[SHARE])
     scalars[SHARE] *= factor
     scalars[FORECAST] /= factor
-    return 1.0

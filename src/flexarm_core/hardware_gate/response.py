@@ -129,14 +129,8 @@ class Response:
         """Whether the motion is doubted, or fits a delay, or no commands, better than commands in time."""
         return bool(self.doubted or self._in_time - self._misfit.min() > HINT)
 
-    def on_state(self, state: ArmState, command: Array, added: Array | None = None) -> None:
-        """Process a believed state.
-
-        Args:
-            state: the state.
-            command: (n,) effort that was in force until then.
-            added: (n, n) inertia of a load that the model does not know; None: 0.
-        """
+    def on_state(self, state: ArmState, command: Array) -> None:
+        """Process a believed state, and the effort (n,) that was in force until then."""
         dt = self._record(state.stamp, numbers("command", command, self._limit.size))
         if _moves(self._moving, state.velocity):
             self._moved = state.stamp
@@ -150,7 +144,7 @@ class Response:
         if now - begin < INTERVAL:
             return
         if dt <= LONGEST:
-            self._judge(self._start, state, begin, now, added)
+            self._judge(self._start, state, begin, now)
         self._start = state
 
     def _record(self, stamp: int, command: Array) -> float:
@@ -168,14 +162,14 @@ class Response:
         self._count += 1
         return dt
 
-    def _judge(self, before: ArmState, state: ArmState, begin: float, now: float, added: Array | None) -> None:
+    def _judge(self, before: ArmState, state: ArmState, begin: float, now: float) -> None:
         model, dt = self._model, now - begin
         blocks = model.blocks(_middle(before, state))
         times, misfit, square = self._times[: self._count], self._misfit, self._square
         idle = self.doubted and misfit[-1] < misfit[:-1].min()
         parts = (
             before.velocity, state.velocity, before.deflection_rate, state.deflection_rate, blocks.c_m,
-            (blocks.H_m if added is None else blocks.H_m + added).ravel(), blocks.H_bm.ravel(),
+            blocks.H_m.ravel(), blocks.H_bm.ravel(),
         )  # fmt: skip
         _add_interval(
             self._constants, np.concatenate(parts, out=self._inputs), self._base_measured, times, self._impulses,

@@ -159,3 +159,16 @@ def test_readings_of_one_joint_that_freeze_contradict_what_was_believed_and_thos
             break
         before = now
     assert "joint states do not change though the command moves joint1" in doubt and belief.contradiction == said
+
+
+def test_a_joint_that_becomes_ever_faster_is_believed_beyond_what_one_reading_may_say():
+    belief, limit = of_one_joint(-np.inf, np.inf), 2.0
+    before = ArmState(0, np.zeros(1), np.zeros(1), np.zeros(0), np.zeros(0))
+    belief.doubt(before, None, 0.0, lambda _: (ONE, ONE))
+    for tick in range(1, 40):
+        velocity = before.velocity + 0.1 * limit
+        position = before.position + 0.004 * 0.5 * (before.velocity + velocity)
+        now = ArmState(tick * 4_000_000, position, velocity, np.zeros(0), np.zeros(0))
+        assert belief.doubt(now, before, 0.004, lambda _: (ONE, ONE), coasts=True) == ""
+        before = now
+    assert before.velocity[0] > 3.0 * limit
