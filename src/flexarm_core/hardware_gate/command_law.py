@@ -74,7 +74,7 @@ class CommandLaw:
         self._model, self._limits, self.mode = model, limits, mode
         self._dynamics = JointDynamics(model)
         slowest = 0.0 if soft is None else float(1.0 / soft.bandwidth.min())
-        self.observed = ObservedDynamics(model, limits, period, slowest)
+        self.observed = ObservedDynamics(self._dynamics, limits, period, slowest)
         self._period, self._horizon = number("period", period, 0.0), number("horizon", horizon, 0.0)
         exact = mode != "effort" or horizon <= period
         unforeseen = np.minimum(UNFORESEEN * limits.acceleration * horizon / limits.velocity, SPEED_SHARE / 2)
@@ -119,7 +119,7 @@ class CommandLaw:
         """Process a believed state; ``applied``: whether the command in force reached the drives until then."""
         if self.mode == "effort":
             known = None if self.command is None or not applied else self.command - self.friction
-            self.observed.observe(state, known, self._inertia(state), age)
+            self.observed.observe(state, known, age)
 
     def remember(self, command: Array, dt: float) -> Array:
         """Store a command (n,) that is now in force, ``dt`` [s] after the last one, and return it."""
@@ -186,13 +186,13 @@ class CommandLaw:
         table, bounds, inputs = self._limits.table, self._limits_in_force.table, self._examined(effort, friction, state)
         taken, bounded = np.empty((2, self._model.n))
         doubted, some = trust(table, inputs, taken, self._loads)
-        found = self.observed.acceleration(state, self._loads if some else self._loads[:1], self._inertia(state))
+        found = self.observed.acceleration(state, self._loads if some else self._loads[:1])
         first, horizon, period = self.command is None, self._horizon, self._period
         settling, excess = self.observed.settling, self.observed.excess
         result = examine(table, bounds, inputs, excess, settling, horizon, period, first, found, taken, bounded)
         if result == LESS_FRICTION:
             doubted = True
-            found = self.observed.acceleration(state, (effort - taken)[None], self._inertia(state))
+            found = self.observed.acceleration(state, (effort - taken)[None])
             result = examine(table, bounds, inputs, excess, settling, horizon, period, first, found, taken, bounded)
         if result == BOUNDLESS:
             raise InputError(f"joint reference effort is beyond all measure: {effort}")
@@ -205,7 +205,7 @@ class CommandLaw:
             asked = found[0]
             allowed = self._allowed(asked, state)
             if not np.array_equal(allowed, asked):
-                effort = self.observed.effort(state, allowed, self._inertia(state)) + taken
+                effort = self.observed.effort(state, allowed) + taken
                 self.observed.expect(allowed)
         if doubted:
             self._report_limited(taken != friction, "friction")
@@ -226,7 +226,7 @@ class CommandLaw:
         """Check the effort in force at an unanswered state; return a new command (n,) only if it must change."""
         if self.mode != "effort" or self.command is None:
             return None
-        acceleration = self.observed.acceleration(state, (self.command - self.friction)[None], self._inertia(state))[0]
+        acceleration = self.observed.acceleration(state, (self.command - self.friction)[None])[0]
         inputs, bounds = self._examined(self.command, self.friction, state), self._limits_in_force.table
         settling, excess = self.observed.settling, self.observed.excess
         if is_still_allowed(bounds, inputs, excess, settling, self._horizon, acceleration):
@@ -254,9 +254,6 @@ class CommandLaw:
         self._report_limited(outside, "position, velocity or acceleration")
         return np.where(outside, np.clip(asked, lowest, highest), asked)
 
-    def _inertia(self, state: ArmState) -> Array:
-        return self._dynamics.terms(state)[0]
-
     def _feasible(
         self, effort: Array, state: ArmState, friction: Array, *, braking: bool = False, told: bool = False
     ) -> Array:  # fmt: skip
@@ -274,7 +271,7 @@ class CommandLaw:
         self.observed.expect(None)
         inertia, model_bias = self._dynamics.terms(state)
         still = np.zeros(most.size)
-        bias = (model_bias + self._load if told else self.observed.effort(state, still, inertia)) + friction
+        bias = (model_bias + self._load if told else self.observed.effort(state, still)) + friction
         faster = bias
         if not braking:
             faster = bias + (FASTER**2 - 1.0) * (model_bias - self._model.gravity_effort(state))
@@ -285,7 +282,7 @@ class CommandLaw:
         if overloaded and not braking:
             hardest = hardest_braking(self._limits, state.velocity)
             slower = np.clip(-state.velocity / self._horizon, -hardest, hardest)
-            effort = self.observed.effort(state, slower, inertia) + friction
+            effort = self.observed.effort(state, slower) + friction
         if overloaded or (braking and share < LEAST):
             return self._saturated(effort, bias, inertia)
         self._report_limited(np.abs(effort) > most, "effort")
@@ -368,7 +365,7 @@ class CommandLaw:
             effort = self._dynamics.effort(state, wanted) + (self._load if predicted else self.load(state))
             return self._bounded_effort(self._feasible(effort, state, self._no_friction, braking=True, told=True), dt)
         wanted = wanted - self.observed.excess / self.observed.settling
-        effort = self.observed.effort(state, wanted, self._inertia(state))
+        effort = self.observed.effort(state, wanted)
         self.observed.expect(wanted)
         return self._bounded_effort(self._feasible(effort, state, self._no_friction, braking=True), dt)
 

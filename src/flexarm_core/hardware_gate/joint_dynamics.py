@@ -20,7 +20,7 @@ class JointDynamics:
 
     def __init__(self, model: ArmModel) -> None:
         """Use the dynamics of an arm model."""
-        self._model = model
+        self.model = model
         self._state: ArmState | None = None  # last requested state: one command evaluates the same state several times
         self._blocks: DynamicsBlocks | None = None
         self._terms: tuple[Array, Array] | None = None
@@ -33,23 +33,24 @@ class JointDynamics:
 
     def acceleration(self, state: ArmState, effort: Array) -> Array:
         """Return the joint accelerations (n,) for an effort (n,), without the effort ``p`` of the base."""
-        if not self._model.m:
-            return self._model.forward_dynamics(state, effort)
+        if not self.model.m:
+            return self.model.forward_dynamics(state, effort)
         inertia, bias = self.terms(state)
         return np.linalg.solve(inertia, effort - bias).astype(np.float64, copy=False)
 
     def terms(self, state: ArmState) -> tuple[Array, Array]:
         """Return ``H`` (n, n) and the effort (n,) at zero joint acceleration."""
-        blocks = self._blocks_of(state)
+        blocks = self.blocks(state)
         if self._terms is None:
-            inertia, bias = blocks.H_m, blocks.c_m + self._model.D_m * state.velocity
-            if self._model.m:
+            inertia, bias = blocks.H_m, blocks.c_m + self.model.D_m * state.velocity
+            if self.model.m:
                 moved = np.linalg.solve(blocks.H_b, np.column_stack((blocks.H_bm, blocks.dH_bm_qd)))
                 inertia, bias = inertia - blocks.H_bm.T @ moved[:, :-1], bias - blocks.H_bm.T @ moved[:, -1]
             self._terms = inertia, bias
         return self._terms
 
-    def _blocks_of(self, state: ArmState) -> DynamicsBlocks:
+    def blocks(self, state: ArmState) -> DynamicsBlocks:
+        """Return the blocks of the equation of motion at a state; they are overwritten for the next one."""
         if self._blocks is None or state is not self._state:
-            self._state, self._blocks, self._terms = state, self._model.blocks(state), None
+            self._state, self._blocks, self._terms = state, self.model.blocks(state, self._blocks), None
         return self._blocks

@@ -28,10 +28,10 @@ import numpy as np
 
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite, number, numbers
+from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import ACCELERATION, JointLimits
 from flexarm_core.hardware_gate.limits import VELOCITY as VELOCITY_LIMIT
 from flexarm_core.hardware_gate.tool_load import ToolLoad
-from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
 FILTER = 6.0  # periods: time constant of the low passes
@@ -55,25 +55,24 @@ class ObservedDynamics:
         settling: time in which a servo on the accelerations corrects a velocity error [s].
     """
 
-    def __init__(self, model: ArmModel, limits: JointLimits, period: float, slowest: float = 0.0) -> None:
+    def __init__(self, dynamics: JointDynamics, limits: JointLimits, period: float, slowest: float = 0.0) -> None:
         """Observe an arm.
 
         Args:
-            model: arm model.
+            dynamics: the model's dynamics of the joints.
             limits: joint limits.
             period: nominal time between two commands [s].
             slowest: least time constant of a servo on the arm, as its links bend; 0: they do not [s].
         """
-        self._model, self._table = model, limits.table
+        self._dynamics, self._table, n = dynamics, limits.table, dynamics.model.n
         self._period, self._slowest = number("period", period, 0.0), number("slowest", slowest, 0.0)
         self._bends = self._slowest > FILTER * period
-        self._most = MOST if model.m and not self._bends else 1.0
-        self._memory, self._scalars = np.zeros((9, model.n)), np.zeros(4)
+        self._most = MOST if dynamics.model.m and not self._bends else 1.0
+        self._memory, self._scalars = np.zeros((9, n)), np.zeros(4)
         self._stamp: int | None = None
-        self._load = ToolLoad(model, limits)
-        self._still = np.zeros(model.n)
+        self._load = ToolLoad(dynamics, limits)
         self.reset()
-        none = np.zeros(model.n)
+        none = np.zeros(n)  # compiles or loads
         _observe(self._memory, self._scalars, limits.table, none, none, none, period, 1.0, self._most)
         self.reset()
 
@@ -87,7 +86,7 @@ class ObservedDynamics:
 
     def _bias(self, state: ArmState) -> Array:
         """Return the model's gravity and velocity terms (n,), without damping: what is told may not exist."""
-        return self._model.effort_on_resting_base(state, self._still) - self._model.D_m * state.velocity
+        return self._dynamics.blocks(state).c_m
 
     @property
     def share(self) -> float:
@@ -109,13 +108,13 @@ class ObservedDynamics:
     def balance(self, state: ArmState) -> Array:
         """Return the effort (n,) that goes with the mean acceleration ``z``: ``w + g``, at first the model's."""
         if self._stamp is None:
-            self.observe(state, None, np.eye(self._still.size))
+            self.observe(state, None)
         effort: Array = self._memory[W] + self._bias(state)
         return effort
 
-    def acceleration(self, state: ArmState, efforts: Array, inertia: Array) -> Array:
-        """Return the accelerations (k, n) that efforts (k, n) on the links cause; ``inertia``: (n, n) ``H``."""
-        change = np.linalg.solve(self._inertia(inertia), (efforts - self.balance(state)).T)
+    def acceleration(self, state: ArmState, efforts: Array) -> Array:
+        """Return the accelerations (k, n) that efforts (k, n) on the links cause."""
+        change = np.linalg.solve(self._inertia(state), (efforts - self.balance(state)).T)
         found: Array = self._memory[Z] + change.T
         return found
 
@@ -124,35 +123,34 @@ class ObservedDynamics:
         """(n, n) inertia that a load adds, ``L``."""
         return self._load.inertia
 
-    def _inertia(self, told: Array) -> Array:
-        inertia: Array = self._scalars[SHARE] * told + self.load
+    def _inertia(self, state: ArmState) -> Array:
+        inertia: Array = self._scalars[SHARE] * self._dynamics.terms(state)[0] + self.load
         return inertia
 
-    def effort(self, state: ArmState, acceleration: Array, inertia: Array) -> Array:
-        """Return the effort (n,) on the links that causes accelerations (n,), ``u(a)``; ``inertia`` (n, n): ``H``."""
+    def effort(self, state: ArmState, acceleration: Array) -> Array:
+        """Return the effort (n,) on the links that causes accelerations (n,), ``u(a)``."""
         balance = self.balance(state)
-        effort: Array = balance + self._inertia(inertia) @ (acceleration - self._memory[Z])
+        effort: Array = balance + self._inertia(state) @ (acceleration - self._memory[Z])
         return effort
 
     def expect(self, acceleration: Array | None) -> None:
         """Store the accelerations (n,) that the next effort in force should cause; None: they are not known."""
         known = acceleration is not None
-        change = numbers("acceleration", acceleration, self._still.size) - self._memory[Z] if known else 0.0
+        change = numbers("acceleration", acceleration, self._memory.shape[1]) - self._memory[Z] if known else 0.0
         self._memory[EXPECTED] = self._scalars[SHARE] * change
 
-    def observe(self, state: ArmState, effort: Array | None, inertia: Array, age: float = 0.0) -> None:
+    def observe(self, state: ArmState, effort: Array | None, age: float = 0.0) -> None:
         """Process a believed state.
 
         Args:
             state: the state.
             effort: (n,) effort on the links that was in force until then; None: none was.
-            inertia: (n, n) the model's joint inertia ``H``.
             age: age of the state when the command that answers it acts, beyond one period [s].
         """
         filtered = max(FILTER * (self._period + number("age", age, 0.0)), self._slowest)
         self.settling = SETTLING * filtered
         gravity = self._bias(state)
-        effort = None if effort is None else finite("effort", effort, self._still.size)
+        effort = None if effort is None else finite("effort", effort, gravity.size)
         before, self._stamp = self._stamp, state.stamp
         dt = 0.0 if before is None else (state.stamp - before) * 1e-9
         if effort is None or not 0.0 < dt <= LONGEST:
@@ -160,8 +158,8 @@ class ObservedDynamics:
             self._memory[GRAVITY], self._memory[VELOCITY] = gravity, state.velocity
             self._memory[PROFILE] = np.clip(state.velocity, -self._table[VELOCITY_LIMIT], self._table[VELOCITY_LIMIT])
             if effort is None:
-                damped = gravity + self._model.D_m * state.velocity
-                self._memory[W], self._memory[Z] = 0.0, self._model.forward_dynamics(state, damped)
+                damped = gravity + self._dynamics.model.D_m * state.velocity
+                self._memory[W], self._memory[Z] = 0.0, self._dynamics.model.forward_dynamics(state, damped)
             else:
                 self._memory[W] = effort - gravity
             self._filled = 0.0
@@ -173,7 +171,7 @@ class ObservedDynamics:
         if not self._bends:
             self._filled = 1.0 - (1.0 - self._filled) * np.exp(-dt / filtered)
             w, z = self._memory[W], self._memory[Z] / self._filled
-            self._load.observe(state, w, w - before_w, z, inertia, dt)
+            self._load.observe(state, w, w - before_w, z, dt)
 
 
 @kernel

@@ -18,12 +18,17 @@ corrections too strong, one that is too small makes them slow.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numpy.typing import NDArray
 
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import finite, number
+from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import ACCELERATION, FRICTION, JointLimits
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
-from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.kinematic_chain import link_motion
 from flexarm_core.types import ArmState, Array
 
 WIDTH, LEVER = 0.4, 0.1  # standard deviations before: of the mass, as a fraction of the arm's, and of ``c`` [m]
@@ -42,22 +47,23 @@ class ToolLoad:
         parameters: (10,) ``[m, m c, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz]`` [kg, kg*m, kg*m^2].
     """
 
-    def __init__(self, model: ArmModel, limits: JointLimits) -> None:
-        """Estimate the load of an arm with the given limits."""
-        self._model, self._table = model, limits.table
+    def __init__(self, dynamics: JointDynamics, limits: JointLimits) -> None:
+        """Estimate the load of an arm with the given dynamics of the joints and limits."""
+        self._dynamics, self._table, model = dynamics, limits.table, dynamics.model
         mass = WIDTH * model.mass
         self._width = np.array([mass] + 3 * [mass * LEVER] + 6 * [mass * LEVER**2])
         self.reset()
         none, base = np.zeros(model.n), np.zeros(model.m)  # compiles or loads
-        self.observe(ArmState(0, none, none, base, base), none, none, none, np.eye(model.n), 1.0)
+        self.observe(ArmState(0, none, none, base, base), none, none, none, 1.0)
         self.reset()
 
     def reset(self) -> None:
         """Forget what was observed: the load may be any."""
+        n = self._table.shape[1]
         self._information, self._seen = np.zeros((10, 10)), np.zeros(10)
-        self.parameters, self.inertia = np.zeros(10), np.zeros((self._model.n, self._model.n))
+        self.parameters, self.inertia = np.zeros(10), np.zeros((n, n))
 
-    def observe(self, state: ArmState, effort: Array, doubt: Array, z: Array, inertia: Array, dt: float) -> None:
+    def observe(self, state: ArmState, effort: Array, doubt: Array, z: Array, dt: float) -> None:
         """Process what was measured.
 
         Args:
@@ -65,44 +71,44 @@ class ToolLoad:
             effort: (n,) effort on the links beyond the model's gravity and velocity terms [N*m | N].
             doubt: (n,) possible error of that effort, as commands may act late [N*m | N].
             z: (n,) joint accelerations that go with it.
-            inertia: (n, n) the model's joint inertia.
             dt: time since the last observation [s].
         """
-        model, base, sway = self._model, np.zeros(6), np.zeros(z.size)
-        tool = model.tool_kinematics(state, model.world_frame)
-        if model.m and (state.deflection.any() or state.deflection_rate.any()):  # else the base rests, or is unknown
-            blocks = model.blocks(state)
-            swing = model.base_acceleration(blocks, state, z)
-            push = blocks.H_bm.T @ swing
-            lacking, base, sway = effort - blocks.H_m @ z - push, tool.J_b @ swing, SWAY * push
-        else:
-            lacking = effort - inertia @ z
-        table = self._table
-        error = NOTHING * np.diag(inertia) * table[ACCELERATION] + FRACTION * np.abs(model.gravity_effort(state))
-        variance = REPEATED * ((error + table[FRICTION]) ** 2 + doubt**2 + sway**2)
-        motion = base + tool.dJ_v
-        motion[:3] -= model.gravity
+        model, blocks, n = self._dynamics.model, self._dynamics.blocks(state), self._table.shape[1]
+        effort, doubt, z = finite("effort", effort, n), finite("doubt", doubt, n), finite("z", z, n)
+        q, v, motion, inertia, lacking, variance = state.position, state.velocity, z, blocks.H_m, effort, doubt**2
+        if model.m:
+            q, v = np.concatenate((q, state.deflection)), np.concatenate((v, state.deflection_rate))
+            motion = np.concatenate((z, np.zeros(model.m)))
+            if state.deflection.any() or state.deflection_rate.any():
+                motion[n:] = model.base_acceleration(blocks, state, z)
+                push = blocks.H_bm.T @ motion[n:]
+                lacking, variance = effort - push, variance + (SWAY * push) ** 2
+            else:  # the base rests, or is unknown
+                inertia = self._dynamics.terms(state)[0]
+        chain, kept = model.world_to_tool, math.exp(-number("dt", dt, 0.0) / FORGOTTEN)
         _observe(
-            tool.J_m, tool.rotation, tool.velocity, motion, z, lacking, variance, np.exp(-dt / FORGOTTEN), self._width,
-            self._information, self._seen, self.parameters, self.inertia,
+            chain.links, chain.places, q, v, motion, model.gravity, inertia, blocks.c_m, lacking, variance, self._table,
+            kept, self._width, self._information, self._seen, self.parameters, self.inertia,
         )  # fmt: skip
 
 
 @kernel
 def _observe(
-    jacobian: Array, rotation: Array, twist: Array, motion: Array, z: Array, lacking: Array, variance: Array,
-    kept: float, width: Array, information: Array, seen: Array, parameters: Array, inertia: Array,
+    links: Array, places: NDArray[np.int64], q: Array, v: Array, motion: Array, gravity: Array, told: Array,
+    weight: Array, effort: Array, variance: Array, table: Array, kept: float, width: Array, information: Array,
+    seen: Array, parameters: Array, inertia: Array,
 ) -> None:  # fmt: skip
     """Add an observation to what was seen, and write the load's parameters (10,) and the inertia (n, n) that it adds.
 
     Args:
-        jacobian: (6, n) of the tool, in world axes.
-        rotation: (3, 3) of the tool.
-        twist: (6,) of the tool.
-        motion: (6,) acceleration of the tool for resting joint velocities, minus gravity.
-        z: (n,) joint accelerations.
-        lacking: (n,) torques that the model lacks.
-        variance: (n,) of them.
+        links, places, q, v: chain to the tool and its motion (N,), see :func:`link_motion`.
+        motion: (N,) accelerations of the coordinates; the first n are joints.
+        gravity: (3,) in world axes.
+        told: (n, n) the model's joint inertia.
+        weight: (n,) the model's gravity and velocity terms.
+        effort: (n,) effort beyond those, without the push of the base.
+        variance: (n,) of it, beyond that of the model and friction.
+        table: (7, n) joint limits.
         kept: fraction of older observations that is not forgotten.
         width: (10,) standard deviations of the parameters before anything was seen.
         information: (10, 10) sum of ``A^T A / variance`` over the observations, changed in place.
@@ -110,33 +116,40 @@ def _observe(
         parameters: (10,) gets the parameters.
         inertia: (n, n) gets the inertia.
     """
-    n = z.shape[0]
-    J, moved, w = np.zeros((6, n)), np.zeros(6), np.zeros(3)
-    for i in range(3):
+    n, size = effort.shape[0], q.shape[0]
+    position, rotation, twist, jacobian = np.empty(3), np.empty((3, 3)), np.empty(6), np.empty((6, size))
+    bias, J, moved, w, Y, A = np.empty(6), np.zeros((6, n)), np.zeros(6), np.zeros(3), np.zeros((6, 10)), np.empty(10)
+    link_motion(links, places, q, v, position, rotation, twist, jacobian, bias)
+    for i in range(6):
+        for j in range(size):
+            bias[i] += jacobian[i, j] * motion[j]
+        bias[i] -= gravity[i] if i < 3 else 0.0
+    for i in range(3):  # in tool axes
         for k in range(3):
+            w[i] += rotation[k, i] * twist[3 + k]
             for part in range(0, 6, 3):
-                moved[part + i] += rotation[k, i] * motion[part + k]
+                moved[part + i] += rotation[k, i] * bias[part + k]
                 for j in range(n):
                     J[part + i, j] += rotation[k, i] * jacobian[part + k, j]
-            w[i] += rotation[k, i] * twist[3 + k]
-    for i in range(6):
-        for j in range(n):
-            moved[i] += J[i, j] * z[j]
-    Y = np.zeros((6, 10))
     _wrench(moved, w, Y)
-    A = np.zeros((n, 10))
-    for j in range(n):
-        for k in range(10):
-            for i in range(6):
-                A[j, k] += J[i, j] * Y[i, k]
     for k in range(10):
         seen[k] *= kept
         for m in range(10):
             information[k, m] *= kept
-        for j in range(n):
-            seen[k] += A[j, k] * lacking[j] / variance[j]
+    for j in range(n):
+        lacking = effort[j]
+        for i in range(n):
+            lacking -= told[j, i] * motion[i]
+        error = NOTHING * told[j, j] * table[ACCELERATION, j] + FRACTION * abs(weight[j]) + table[FRICTION, j]
+        precision = 1.0 / (REPEATED * (error * error + variance[j]))
+        for k in range(10):
+            A[k] = 0.0
+            for i in range(6):
+                A[k] += J[i, j] * Y[i, k]
+        for k in range(10):
+            seen[k] += A[k] * lacking * precision
             for m in range(10):
-                information[k, m] += A[j, k] * A[j, m] / variance[j]
+                information[k, m] += A[k] * A[m] * precision
     factor, theta = np.empty((10, 10)), np.empty(10)
     for k in range(10):
         theta[k] = width[k] * seen[k]
@@ -148,13 +161,15 @@ def _observe(
         parameters[k] = width[k] * theta[k]
     M = np.zeros((6, 6))
     _body(parameters, M)
-    for i in range(n):
-        for j in range(n):
-            total = 0.0
+    for j in range(n):
+        for k in range(6):
+            moved[k] = 0.0
+            for m in range(6):
+                moved[k] += M[k, m] * J[m, j]
+        for i in range(n):
+            inertia[i, j] = 0.0
             for k in range(6):
-                for m in range(6):
-                    total += J[k, i] * M[k, m] * J[m, j]
-            inertia[i, j] = total
+                inertia[i, j] += J[k, i] * moved[k]
 
 
 @kernel

@@ -283,7 +283,7 @@ class ArmModel:
         v = self._velocity(state.velocity, state.deflection_rate)
         if out is None:
             n, m = self.n, self.m
-            out = DynamicsBlocks(*(np.empty(shape) for shape in ((m, m), (m, n), (n, n), m, n, m)))
+            out = DynamicsBlocks(*[np.empty(shape) for shape in ((m, m), (m, n), (n, n), m, n, m)])
         H, c = pin.crba(self._model, self._data, q), pin.rnea(self._model, self._data, q, v, self._rest)
         split(H, c, self._elastic_v, self._actuated_v, out.H_b, out.H_bm, out.H_m, out.c_b, out.c_m)
         out.dH_bm_qd[:] = out.c_b

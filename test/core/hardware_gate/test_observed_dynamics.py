@@ -11,6 +11,7 @@ from confirmed import meet
 
 from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.gate import HardwareGate
+from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.observed_dynamics import ObservedDynamics
 from flexarm_core.hardware_gate.status import GateState
@@ -66,12 +67,12 @@ class Loaded:
 
 def test_at_first_the_model_says_what_an_effort_does_and_which_effort_does_it():
     arm, rng = Loaded(), np.random.default_rng(1)
-    observed = ObservedDynamics(arm.told, arm.limits, PERIOD)
+    observed = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD)
     state = ArmState(0, POSTURE, rng.uniform(-0.5, 0.5, 6), NONE, NONE)
     effort = arm.told.gravity_effort(state) + rng.uniform(-1.0, 1.0, 6) * 0.01 * arm.told.effort_limit
-    caused = observed.acceleration(state, effort[None], arm.told.blocks(state).H_m)[0]
+    caused = observed.acceleration(state, effort[None])[0]
     assert np.allclose(caused, arm.told.forward_dynamics(state, effort) + undamped(arm.told, state), rtol=1e-6)
-    again = observed.effort(state, caused, arm.told.blocks(state).H_m)
+    again = observed.effort(state, caused)
     assert np.allclose(again, effort, rtol=1e-9)
 
 
@@ -83,21 +84,21 @@ def undamped(model: ArmModel, state: ArmState) -> np.ndarray:
 @pytest.mark.parametrize("load", [1.0, 5.0, 10.0])
 def test_an_effort_that_bears_a_load_is_one_that_causes_nothing_whatever_the_model_says(load):
     arm = Loaded(load)
-    observed, effort = ObservedDynamics(arm.told, arm.limits, PERIOD), arm.bearing
+    observed, effort = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD), arm.bearing
     assert np.abs(arm.told.forward_dynamics(arm.state, effort)).max() > 100.0
     for _ in range(100):
-        observed.observe(arm.state, effort, arm.inertia)
+        observed.observe(arm.state, effort)
         arm.step(effort)
-    assert np.abs(observed.acceleration(arm.state, effort[None], arm.inertia)).max() < 0.1
+    assert np.abs(observed.acceleration(arm.state, effort[None])).max() < 0.1
     assert np.abs(arm.v).max() < 0.01
 
 
 def test_the_inertia_of_a_load_is_learned_from_what_bears_it_and_never_exceeds_the_real_one_by_much():
     arm = Loaded(5.0)
-    observed = ObservedDynamics(arm.told, arm.limits, PERIOD)
+    observed = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD)
     rng, effort = np.random.default_rng(3), arm.bearing
     for _ in range(100):
-        observed.observe(arm.state, effort, arm.inertia)
+        observed.observe(arm.state, effort)
         effort = arm.bearing + arm.inertia @ rng.uniform(-5.0, 5.0, 6)
         arm.step(effort)
     full = pin.crba(arm.real, arm.data, arm.q)
@@ -109,10 +110,10 @@ def test_the_inertia_of_a_load_is_learned_from_what_bears_it_and_never_exceeds_t
 
 def test_a_told_arm_without_a_load_learns_none():
     arm = Loaded()
-    observed, effort = ObservedDynamics(arm.told, arm.limits, PERIOD), arm.bearing
+    observed, effort = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD), arm.bearing
     rng = np.random.default_rng(4)
     for _ in range(100):
-        observed.observe(arm.state, effort, arm.inertia)
+        observed.observe(arm.state, effort)
         effort = arm.bearing + arm.inertia @ rng.uniform(-5.0, 5.0, 6)
         arm.step(effort)
     assert np.linalg.eigvals(np.linalg.solve(arm.inertia, arm.inertia + observed.load)).real.max() < 1.2
@@ -120,13 +121,13 @@ def test_a_told_arm_without_a_load_learns_none():
 
 def test_a_hand_that_is_lighter_than_told_lowers_the_share_before_it_shakes():
     arm = Loaded(hand=0.1)
-    observed, fastest, effort = ObservedDynamics(arm.told, arm.limits, PERIOD), 0.0, None
+    observed, fastest, effort = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD), 0.0, None
     arm.v = np.array([0.0, 0.0, 0.0, 0.5, -0.5, 0.5])
     for _ in range(200):
         state = arm.state
-        observed.observe(state, effort, arm.inertia)
+        observed.observe(state, effort)
         asked = np.clip(-40.0 * state.velocity, -20.0, 20.0)
-        effort = observed.effort(state, asked, arm.told.blocks(state).H_m)
+        effort = observed.effort(state, asked)
         observed.expect(asked)
         arm.step(effort)
         fastest = max(fastest, float(np.abs(arm.v).max()))

@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.tool_load import BALL, REACH, ToolLoad, _body, _wrench
 from flexarm_core.robot.arm_model import ArmModel
@@ -66,12 +67,12 @@ def test_a_load_is_found_from_the_torques_that_bear_it_in_motion(seed):
     limits = JointLimits(
         told.lower, told.upper, told.velocity_limit, np.full(6, 20.0), told.effort_limit, np.full(6, np.inf)
     )
-    estimate, data = ToolLoad(told, limits), real.createData()
+    estimate, data = ToolLoad(JointDynamics(told), limits), real.createData()
     for _ in range(300):
         q, v, a = rng.uniform(-2.0, 2.0, 6), rng.uniform(-2.0, 2.0, 6), rng.uniform(-20.0, 20.0, 6)
         state = ArmState(0, q, v, NONE, NONE)
         beyond = pin.rnea(real, data, q, v, a) - told.effort_on_resting_base(state, np.zeros(6)) + told.D_m * v
-        estimate.observe(state, beyond, np.zeros(6), a, told.blocks(state).H_m, 0.002)
+        estimate.observe(state, beyond, np.zeros(6), a, 0.002)
     assert np.allclose(estimate.parameters[:4], ten(load)[:4], rtol=0.05, atol=0.01)
 
 
@@ -82,12 +83,11 @@ def test_torques_that_may_be_late_or_rub_tell_nothing_and_nothing_is_remembered_
         told.lower, told.upper, told.velocity_limit, np.full(6, 20.0), told.effort_limit, np.full(6, np.inf)
     )
     state = ArmState(0, np.full(6, 0.4), np.zeros(6), NONE, NONE)
-    inertia = told.blocks(state).H_m
     lacking = np.array([0.0, 20.0, 10.0, 3.0, 1.0, 1.0])
-    sure, doubted = ToolLoad(told, limits), ToolLoad(told, limits)
+    sure, doubted = ToolLoad(JointDynamics(told), limits), ToolLoad(JointDynamics(told), limits)
     for _ in range(50):
-        sure.observe(state, lacking, np.zeros(6), np.zeros(6), inertia, 0.002)
-        doubted.observe(state, lacking, np.full(6, 1e4), np.zeros(6), inertia, 0.002)
+        sure.observe(state, lacking, np.zeros(6), np.zeros(6), 0.002)
+        doubted.observe(state, lacking, np.full(6, 1e4), np.zeros(6), 0.002)
     assert np.diag(sure.inertia).max() > 100.0 * np.diag(doubted.inertia).max()
     sure.reset()
     assert not sure.inertia.any() and not sure.parameters.any()
