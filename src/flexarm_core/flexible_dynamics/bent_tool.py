@@ -22,7 +22,7 @@ class BentTool:
     """Displacement of the tool by the modes of flexible links.
 
     Attributes:
-        modes: K, number of the modes, of all flexible links in tree order.
+        modes: names ``<link>/<mode>`` of the K modes, of all flexible links in tree order.
     """
 
     def __init__(self, description: RobotDescription, tool_frame: str = "") -> None:
@@ -42,15 +42,17 @@ class BentTool:
         begin[:3, :3], begin[:3, 3] = rotation.T, -rotation.T @ position
         self._still, self._tool = still, kinematic_chain(description, tool, names, begin)
         carriers = {joint.parent: joint for joint in joints_inboard(description, tool, description.root)}
-        self._links, self.modes = [], 0
+        self._links = []
+        modes: list[str] = []
         for link in (joint.child for joint in description.joints.values() if joint.child in flexible):
-            data, first = flexible[link], self.modes
-            self.modes += len(data.modes)
+            data, first = flexible[link], len(modes)
+            modes += [f"{link}/{mode}" for mode in data.modes]
             if link in carriers:
                 node = data.nearest_node(carriers[link].transform_child_to_parent[:3, 3])
                 influence = np.vstack((data.translation[node], data.rotation[node]))
                 chain = kinematic_chain(description, link, names, begin)
-                self._links.append((chain, slice(first, self.modes), data.position[node], influence))
+                self._links.append((chain, slice(first, len(modes)), data.position[node], influence))
+        self.modes = tuple(modes)
 
     def shift(self, position: Array, modal_position: Array) -> Array:
         """Return the displacement d (3,) of the tool in axes of the base link [m].
@@ -63,7 +65,7 @@ class BentTool:
             InputError: an array has the wrong length or is not finite.
         """
         position = finite("position", position, len(self._still))
-        eta, shift = finite("modal_position", modal_position, self.modes), np.zeros(3)
+        eta, shift = finite("modal_position", modal_position, len(self.modes)), np.zeros(3)
         tool = self._tool.motion_of(position, self._still)[0]
         for chain, modes, node, influence in self._links:
             origin, R, *_ = chain.motion_of(position, self._still)

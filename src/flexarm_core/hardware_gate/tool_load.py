@@ -101,7 +101,10 @@ def _observe(
     """Add an observation to what was seen, and write the load's parameters (10,) and the inertia (n, n) that it adds.
 
     Args:
-        links, places, q, v: chain to the tool and its motion (N,), see :func:`link_motion`.
+        links: chain to the tool, see :func:`link_motion`.
+        places: the same.
+        q: (N,) coordinates.
+        v: (N,) velocities.
         motion: (N,) accelerations of the coordinates; the first n are joints.
         gravity: (3,) in world axes.
         told: (n, n) the model's joint inertia.

@@ -32,6 +32,7 @@ class PathWatch:
 
     Attributes:
         off: why the tool is off its path; empty: it is not.
+        modes: names of the modes that flexible states must give.
     """
 
     def __init__(self, model: ArmModel, bends: bool) -> None:
@@ -39,6 +40,7 @@ class PathWatch:
         self._model = model
         bent = BentTool(model.description, model.tool_frame) if bends and model.description.flexible_links else None
         self._bent = bent if bent is not None and bent.modes else None
+        self.modes = self._bent.modes if self._bent is not None else ()
         self.reset()
 
     def reset(self) -> None:

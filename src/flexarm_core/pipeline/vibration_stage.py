@@ -101,6 +101,11 @@ class VibrationStage:
         return "; ".join(filter(None, (self._watch.off, said)))
 
     @property
+    def modes(self) -> tuple[str, ...]:
+        """Names of the modes that flexible states must give."""
+        return self._watch.modes
+
+    @property
     def off_path(self) -> bool:
         """Whether the measured tool is off its path by more than ``path_tolerance``."""
         return bool(self._watch.off)

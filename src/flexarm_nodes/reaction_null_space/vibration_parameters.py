@@ -80,6 +80,7 @@ def built_vibration(values: Values, model: ArmModel) -> BuiltStage:
         ),
         prepare=stage.prepare,
         required=required_base(stage.source),
+        modes=stage.modes,
         status=status,
     )
 
