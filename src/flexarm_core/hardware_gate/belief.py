@@ -19,6 +19,7 @@ CONFIRMED = 3  # consecutive states that must agree with each other, where one a
 LONGEST = 0.08  # [s] time after which a single state cannot be compared with the one before
 RESOLUTION = 0.005  # [rad | m] tolerance between the position change and the integrated velocity of two states
 SUDDEN = 0.004  # [s] for which a joint may move otherwise: an impact, or drives that brake
+SHOWN = 0.25  # fraction of a jump of the velocity that the positions may leave open
 MIRRORED, BESIDE, EVENT = 0.2, 0.05, 3.0  # a velocity that reverses within a sample: see _mirrored
 REACH = 1.5  # multiple of the velocity limit at which a joint may have moved while no state was believed
 CONTRADICTED = 0.04  # [s] for which states agree with each other, but not with where the arm can be, until they count
@@ -38,7 +39,8 @@ class StateBelief:
     """Check the plausibility of each joint state against the last believed one.
 
     Position and velocity must agree, ``q - q' = (v + v') dt / 2``, the velocity must stay near its limit and must not
-    jump; nor may the deflection of an elastic base. Where there is nothing to compare with (the first state, a new time
+    jump, unless the positions show the jump: efforts throw a joint that is lighter than its model. Nor may the deflection
+    of an elastic base jump. Where there is nothing to compare with (the first state, a new time
     base, a gap of more than LONGEST), CONFIRMED consecutive states must agree with each other. The same holds for what
     looks impossible (a collision, a joint that was pushed), and then the joints must be where the arm can have moved
     since it was last believed. Else the states contradict what was believed: an encoder has jumped, or joints were
@@ -312,18 +314,23 @@ def _implausible(
             return NOWHERE, i
         if position[i] < table[LOWER, i] - apart or position[i] > table[UPPER, i] + apart:
             return NOWHERE, i
+    fast = -1
     for i in range(position.shape[0]):
         limit, change = table[VELOCITY, i], table[ACCELERATION, i] * dt
         expected = 0.5 * (velocity_before[i] + velocity[i]) * dt
-        apart = (position[i] - position_before[i]) - expected
-        if not abs(apart) <= RESOLUTION + 0.25 * limit * min(dt, SUDDEN) + 0.5 * change * dt:
+        apart = abs((position[i] - position_before[i]) - expected)
+        if not apart <= RESOLUTION + 0.25 * limit * min(dt, SUDDEN) + 0.5 * change * dt:
             return NOT_THE_MOTION, i
+        jump, speed = abs(velocity[i] - velocity_before[i]), abs(velocity[i])
+        if apart <= SHOWN * jump * dt:  # a velocity that is wrong adds half of its jump
+            continue
         sudden = 10.0 * min(dt, SUDDEN) + 1.5 * max(dt - SUDDEN, 0.0)
-        if not abs(velocity[i] - velocity_before[i]) <= 0.5 * limit + sudden * table[ACCELERATION, i]:
+        if not jump <= 0.5 * limit + sudden * table[ACCELERATION, i]:
             return JUMPED, i
-    for i in range(position.shape[0]):
-        if not abs(velocity[i]) <= max(FAST * table[VELOCITY, i], abs(velocity_before[i]) + 0.5 * table[VELOCITY, i]):
-            return TOO_FAST, i
+        if fast < 0 and not speed <= max(FAST * limit, abs(velocity_before[i]) + 0.5 * limit):
+            fast = i
+    if fast >= 0:
+        return TOO_FAST, fast
     return PLAUSIBLE, 0
 
 

@@ -90,13 +90,19 @@ def test_a_joint_that_stood_still_is_believed_again_at_rest_while_nothing_moves_
     assert seen == (None if again is None else pytest.approx(again, abs=0.005))
 
 
-@pytest.mark.parametrize(("jump", "believed"), [(1.5, True), (2.2, False)])
-def test_a_velocity_that_jumps_by_more_than_the_motion_allows_is_not_believed(jump, believed):
-    """Half the limit and ten times its acceleration, 1.8 rad/s in 4 ms; the position fits the velocities."""
+@pytest.mark.parametrize(
+    ("velocity", "jump", "shown", "believed"),
+    [(0.0, 1.5, 0.0, True), (0.0, 2.2, 0.0, False), (0.0, 2.2, 0.9, True), (3.9, 1.5, 0.0, False), (3.9, 1.5, 1.0, True)],
+)
+def test_a_velocity_that_jumps_by_more_than_the_motion_allows_is_believed_only_if_the_position_shows_it(
+    velocity, jump, shown, believed
+):
+    """Half the limit of 2 rad/s and ten times its acceleration, 1.8 rad/s in 4 ms; twice the limit."""
     belief, none = of_one_joint(-1.0, 1.0), np.zeros(0)
-    before = ArmState(0, 0.0 * ONE, 0.0 * ONE, none, none)
+    before = ArmState(0, 0.0 * ONE, velocity * ONE, none, none)
     belief.doubt(before, None, 0.0, lambda _: (ONE, ONE))
-    after = ArmState(4_000_000, 0.5 * jump * 0.004 * ONE, jump * ONE, none, none)
+    moved = (velocity + 0.5 * shown * jump) * 0.004
+    after = ArmState(4_000_000, moved * ONE, (velocity + jump) * ONE, none, none)
     assert (belief.doubt(after, before, 0.004, lambda _: (ONE, ONE)) == "") is believed
 
 
