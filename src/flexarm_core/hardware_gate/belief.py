@@ -82,7 +82,7 @@ class StateBelief:
         nothing = ArmState(0, np.zeros(n), np.zeros(n), np.zeros(m), np.zeros(m))  # compiles or loads
         self._compare(nothing, nothing, 0.0)
         _unreachable(self._table, nothing.position, nothing.velocity, nothing.position, nothing.velocity, 0.0)
-        _mirrored(self._table, nothing.velocity, nothing.velocity, nothing.velocity, 0.0)
+        _mirrored(self._table, nothing.velocity, nothing.velocity, nothing.velocity, nothing.position, 0.0)
 
     def reset(self) -> None:
         """Forget all states."""
@@ -174,7 +174,8 @@ class StateBelief:
         """Return the first joint that seems to have reversed its velocity since the state before, or -1."""
         if self._earlier is None:
             return -1
-        return int(_mirrored(self._table, self._earlier, before.velocity, state.velocity, dt))
+        moved = state.position - before.position
+        return int(_mirrored(self._table, self._earlier, before.velocity, state.velocity, moved, dt))
 
     def _agrees(self, state: ArmState, *, free: bool) -> bool:
         """Return whether a state can follow from the one before that was not believed; False if there is none."""
@@ -355,17 +356,18 @@ def _bent(base: Array, deflection_before: Array, rate_before: Array, deflection:
 
 
 @kernel
-def _mirrored(table: Array, earlier: Array, before: Array, velocity: Array, dt: float) -> int:
+def _mirrored(table: Array, earlier: Array, before: Array, velocity: Array, moved: Array, dt: float) -> int:
     """Return the first joint whose velocity reversed at once, or -1: not even an impact returns a joint as fast.
 
     It changes by more than BESIDE times its limit and EVENT times the acceleration limit, its size stays the same but
-    for MIRRORED of it, and it hardly changed in the sample before.
+    for MIRRORED of it, it hardly changed in the sample before, and the position, which ``moved`` (n,), does not show it.
     """
     for i in range(velocity.shape[0]):
         jump = abs(velocity[i] - before[i])
         at_once = jump > BESIDE * table[VELOCITY, i] + EVENT * table[ACCELERATION, i] * dt
         same = abs(velocity[i] + before[i]) <= MIRRORED * abs(before[i])
-        if at_once and same and abs(before[i] - earlier[i]) <= 0.25 * jump:
+        shown = abs(moved[i] - 0.5 * (before[i] + velocity[i]) * dt) <= SHOWN * jump * dt
+        if at_once and same and not shown and abs(before[i] - earlier[i]) <= 0.25 * jump:
             return i
     return -1
 

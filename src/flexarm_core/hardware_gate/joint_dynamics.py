@@ -26,7 +26,10 @@ class JointDynamics:
         self._terms: tuple[Array, Array] | None = None
 
     def effort(self, state: ArmState, acceleration: Array) -> Array:
-        """Return the effort (n,) for joint accelerations (n,), without the effort ``p`` of the base."""
+        """Return the effort (n,) for joint accelerations (n,), without the effort ``p`` of the base and ``D_m qd``.
+
+        A stop is the better for damping; where it is told but does not exist, its compensation would drive the joint.
+        """
         inertia, bias = self.terms(state)
         effort: Array = inertia @ acceleration + bias
         return effort
@@ -36,13 +39,14 @@ class JointDynamics:
         if not self.model.m:
             return self.model.forward_dynamics(state, effort)
         inertia, bias = self.terms(state)
-        return np.linalg.solve(inertia, effort - bias).astype(np.float64, copy=False)
+        moving = effort - bias - self.model.D_m * state.velocity
+        return np.linalg.solve(inertia, moving).astype(np.float64, copy=False)
 
     def terms(self, state: ArmState) -> tuple[Array, Array]:
-        """Return ``H`` (n, n) and the effort (n,) at zero joint acceleration."""
+        """Return ``H`` (n, n) and the effort (n,) at zero joint acceleration without damping; blocks overwrite both."""
         blocks = self.blocks(state)
         if self._terms is None:
-            inertia, bias = blocks.H_m, blocks.c_m + self.model.D_m * state.velocity
+            inertia, bias = blocks.H_m, blocks.c_m
             if self.model.m:
                 moved = np.linalg.solve(blocks.H_b, np.column_stack((blocks.H_bm, blocks.dH_bm_qd)))
                 inertia, bias = inertia - blocks.H_bm.T @ moved[:, :-1], bias - blocks.H_bm.T @ moved[:, -1]

@@ -33,17 +33,18 @@ ALIKE = 0.6  # such a motion leaves at least this fraction of the square error o
 class Response:
     """Compares the effort that a motion needed with the commands sent now and some time before.
 
-    For each interval the model gives the effort that moved the joints, ``tau = H_m qdd + H_bm^T xdd_b + c_m + D_m qd``,
-    from measured accelerations. For every delay ``d`` and joint ``i`` the error ``e = tau - u(t - d)`` minus its mean
-    over SLOW is ``r_i``: friction and model errors change slowly and are in every ``e`` equally. The misfit of ``d``
-    is ``J_d = sum log(1 + (r_i / s_i)^2)``: the negative log-likelihood of errors with a Cauchy distribution (Huber
-    1981, Robust Statistics), whose scale ``s_i`` is what is usual for this joint: the mean square error over USUAL with
-    the delay that fits best. So light joints with small efforts count as much as strong ones, noisy sensors count for
-    little, and what no delay explains, like a moment in which a drive brakes by itself, counts for none. A joint that
-    is at rest or reverses is ignored: there static friction balances the command, and the effort it held back appears
-    later as motion. Delays that are too short to matter (``bearable``) or to be told count as commands in time. A
-    longer one is detected if its misfit is less than all of theirs by EVIDENCE, and less than the misfit without any
-    commands: contact and friction can balance commands, late or not, and nothing moves.
+    For each interval the model gives the effort that moved the joints, ``tau = H_m qdd + H_bm^T xdd_b + c_m``, from
+    measured accelerations, without damping: what is told may not exist, and what exists changes slowly. For every delay
+    ``d`` and joint ``i`` the error ``e = tau - u(t - d)`` minus its mean over SLOW is ``r_i``: friction and model
+    errors change slowly and are in every ``e`` equally. The misfit of ``d`` is ``J_d = sum log(1 + (r_i / s_i)^2)``:
+    the negative log-likelihood of errors with a Cauchy distribution (Huber 1981, Robust Statistics), whose scale
+    ``s_i`` is what is usual for this joint: the mean square error over USUAL with the delay that fits best. So light
+    joints with small efforts count as much as strong ones, noisy sensors count for little, and what no delay explains,
+    like a moment in which a drive brakes by itself, counts for none. A joint that is at rest or reverses is ignored:
+    there static friction balances the command, and the effort it held back appears later as motion. Delays that are too
+    short to matter (``bearable``) or to be told count as commands in time. A longer one is detected if its misfit is
+    less than all of theirs by EVIDENCE, and less than the misfit without any commands: contact and friction can balance
+    commands, late or not, and nothing moves.
 
     The term of an elastic base, ``H_bm^T xdd_b``, also depends on the commands, if a controller damps the base. If the
     base is not measured, only the joint directions that the base motion does not affect are evaluated: the errors
@@ -83,7 +84,7 @@ class Response:
         self._base_measured, self._bearable = base_measured, min(number("bearable", bearable, 0.0), float(DELAYS[-1]))
         self.age = self.suspected = 0.0
         n, self._moving = model.n, MOVING * numbers("velocity_limit", velocity_limit, model.n)
-        self._constants = np.concatenate((self._limit, self._moving, model.D_m))
+        self._constants = np.concatenate((self._limit, self._moving))
         self._memory, evidence = allocate(_view_evidence, n)
         self._misfit, self._square, self._slow, self._usual, self._weight = evidence
         self._inputs = np.empty(3 * n + 2 * model.m + n * n + model.m * n)
@@ -210,7 +211,6 @@ class _Constants(NamedTuple):
 
     limit: Array  # (n,) effort limits
     moving: Array  # (n,) velocities below which friction hides the commands
-    damping: Array  # (n,) viscous damping
 
 
 class _Inputs(NamedTuple):
@@ -262,7 +262,7 @@ def _add_interval(
     """Add the errors of an interval to the evidence.
 
     Args:
-        constants: (3 n,) see :class:`_Constants`.
+        constants: (2 n,) see :class:`_Constants`.
         inputs: see :class:`_Inputs`.
         measured: whether the motion of the base is measured.
         times: (k,) times of the states [s].
@@ -273,7 +273,7 @@ def _add_interval(
     """
     n, dt = impulses.shape[1], now - begin
     m = (inputs.shape[0] - 3 * n - n * n) // (2 + n)
-    limit, moving, damping = view(constants, 0, (n,)), view(constants, n, (n,)), view(constants, 2 * n, (n,))
+    limit, moving = view(constants, 0, (n,)), view(constants, n, (n,))
     u, e = _view_inputs(inputs, n, m), _view_evidence(memory, n)
     moved, scale, silent, left = np.empty(n), np.empty(n), np.zeros(n, dtype=np.bool_), 0
     for i in range(n):
@@ -282,7 +282,7 @@ def _add_interval(
         for j in range(n):
             total += u.H_m[i, j] * (u.velocity[j] - u.velocity_before[j])
             noise += (u.H_m[i, j] * (NOISE / MOVING / dt * moving[j])) ** 2
-        moved[i] = total / dt + u.c_m[i] + damping[i] * (0.5 * (before + after))
+        moved[i] = total / dt + u.c_m[i]
         if m and measured:
             total = 0.0
             for j in range(m):
