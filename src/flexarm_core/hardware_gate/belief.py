@@ -39,12 +39,12 @@ class StateBelief:
     """Check the plausibility of each joint state against the last believed one.
 
     Position and velocity must agree, ``q - q' = (v + v') dt / 2``, the velocity must stay near its limit and must not
-    jump, unless the positions show the jump: efforts throw a joint that is lighter than its model. Nor may the deflection
-    of an elastic base jump. Where there is nothing to compare with (the first state, a new time
-    base, a gap of more than LONGEST), CONFIRMED consecutive states must agree with each other. The same holds for what
-    looks impossible (a collision, a joint that was pushed), and then the joints must be where the arm can have moved
-    since it was last believed. Else the states contradict what was believed: an encoder has jumped, or joints were
-    swapped. That lasts until it is allowed (``free``).
+    jump, unless the positions show the jump: efforts throw a joint that is lighter than its model. Nor may the
+    deflection of an elastic base jump. Where there is nothing to compare with (the first state, a new time base, a gap
+    of more than LONGEST), CONFIRMED consecutive states must agree with each other. The same holds for what looks
+    impossible (a collision, a joint that was pushed), and then the joints must be where the arm can have moved since it
+    was last believed. Else the states contradict what was believed: an encoder has jumped, or joints were swapped. That
+    lasts until it is allowed (``free``).
 
     A position is never accepted if it is farther beyond a limit than the two limits are apart. Readings of a joint that
     are bitwise identical although the command, or their own velocity, moves it are frozen (:class:`Stillness`). Frozen
@@ -82,6 +82,7 @@ class StateBelief:
         nothing = ArmState(0, np.zeros(n), np.zeros(n), np.zeros(m), np.zeros(m))  # compiles or loads
         self._compare(nothing, nothing, 0.0)
         _unreachable(self._table, nothing.position, nothing.velocity, nothing.position, nothing.velocity, 0.0)
+        _unmoved(nothing.position, nothing.velocity, nothing.position, nothing.velocity, 0.0)
         _mirrored(self._table, nothing.velocity, nothing.velocity, nothing.velocity, nothing.position, 0.0)
 
     def reset(self) -> None:
@@ -213,6 +214,9 @@ class StateBelief:
             return reason if before is not None or broken else WAITS
         if before is None and self._first > 1 and lasts < BLANK and not (state.position.any() or chain.position.any()):
             return WAITS
+        joint = _unmoved(chain.position, chain.velocity, state.position, state.velocity, lasts)
+        if joint >= 0:
+            return self._say(state, NOT_THE_MOTION, joint, lasts)
         if before is not None and not free:
             since = dt - lasts
             joint = _unreachable(
@@ -360,7 +364,7 @@ def _mirrored(table: Array, earlier: Array, before: Array, velocity: Array, move
     """Return the first joint whose velocity reversed at once, or -1: not even an impact returns a joint as fast.
 
     It changes by more than BESIDE times its limit and EVENT times the acceleration limit, its size stays the same but
-    for MIRRORED of it, it hardly changed in the sample before, and the position, which ``moved`` (n,), does not show it.
+    for MIRRORED of it, it hardly changed in the sample before, and the positions ``moved`` (n,) otherwise.
     """
     for i in range(velocity.shape[0]):
         jump = abs(velocity[i] - before[i])
@@ -368,6 +372,17 @@ def _mirrored(table: Array, earlier: Array, before: Array, velocity: Array, move
         same = abs(velocity[i] + before[i]) <= MIRRORED * abs(before[i])
         shown = abs(moved[i] - 0.5 * (before[i] + velocity[i]) * dt) <= SHOWN * jump * dt
         if at_once and same and not shown and abs(before[i] - earlier[i]) <= 0.25 * jump:
+            return i
+    return -1
+
+
+@kernel
+def _unmoved(position_before: Array, velocity_before: Array, position: Array, velocity: Array, dt: float) -> int:
+    """Return the first joint that did not move as its velocities say, over several samples, or -1."""
+    for i in range(position.shape[0]):
+        expected = 0.5 * (velocity_before[i] + velocity[i]) * dt
+        apart = abs(position[i] - position_before[i] - expected)
+        if not apart <= 0.5 * RESOLUTION + SHOWN * (abs(expected) + abs(velocity[i] - velocity_before[i]) * dt):
             return i
     return -1
 

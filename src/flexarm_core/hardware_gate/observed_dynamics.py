@@ -24,6 +24,8 @@ largest bandwidth of a servo on them demands (see ``softness``), and no load is 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from flexarm_core.compiled import kernel
@@ -73,7 +75,7 @@ class ObservedDynamics:
         self._load = ToolLoad(dynamics, limits)
         self.reset()
         none = np.zeros(n)  # compiles or loads
-        _observe(self._memory, self._scalars, limits.table, none, none, none, period, 1.0, self._most)
+        _observe(self._memory, self._scalars, limits.table, none, none, none, np.eye(n), period, 1.0, 1.0, self._most)
         self.reset()
 
     def reset(self) -> None:
@@ -101,7 +103,7 @@ class ObservedDynamics:
 
     @property
     def lasting(self) -> Array:
-        """(n,) effort beyond the model's that lasts: a load, friction [N*m | N]."""
+        """(n,) mean of ``w - s H z``, the effort beyond the model's: weight of a load, friction [N*m | N]."""
         lasting: Array = self._memory[LASTING]
         return lasting
 
@@ -165,23 +167,25 @@ class ObservedDynamics:
             self._filled = 0.0
             return
         before_w = self._memory[W].copy()
+        self._filled = 1.0 - (1.0 - self._filled) * math.exp(-dt / filtered)
         _observe(
-            self._memory, self._scalars, self._table, state.velocity, gravity, effort, dt, filtered, self._most
+            self._memory, self._scalars, self._table, state.velocity, gravity, effort, self._dynamics.terms(state)[0],
+            dt, filtered, self._filled, self._most,
         )  # fmt: skip
         if not self._bends:
-            self._filled = 1.0 - (1.0 - self._filled) * np.exp(-dt / filtered)
             w, z = self._memory[W], self._memory[Z] / self._filled
             self._load.observe(state, w, w - before_w, z, dt)
 
 
 @kernel
 def _observe(
-    memory: Array, scalars: Array, table: Array, velocity: Array, gravity: Array, effort: Array, dt: float,
-    filtered: float, most: float,
+    memory: Array, scalars: Array, table: Array, velocity: Array, gravity: Array, effort: Array, inertia: Array,
+    dt: float, filtered: float, filled: float, most: float,
 ) -> None:  # fmt: skip
     """Add a state and the effort (n,) in force until then to the memory (9, n) and the scalars; see the module.
 
-    ``filtered``: time constant of the low passes [s]; ``most``: largest share of the inertia.
+    ``inertia``: (n, n) ``H``; ``filtered``: time constant of the low passes [s]; ``filled``: weight of measurements in
+    ``z``; ``most``: largest share of the inertia.
     """
     new, kept, slowly = 1.0 - np.exp(-dt / filtered), np.exp(-dt / MEMORY), 1.0 - np.exp(-dt / STEADY)
     response, later, forecast, counts, escapes = 0.0, 0.0, 0.0, False, False
@@ -189,7 +193,6 @@ def _observe(
         cause = effort[i] - memory[GRAVITY, i] - memory[W, i]
         effect = (velocity[i] - memory[VELOCITY, i]) / dt - memory[Z, i]
         memory[W, i] += new * cause
-        memory[LASTING, i] += slowly * (memory[W, i] - memory[LASTING, i])
         memory[Z, i] += new * effect
         memory[CAUSE, i] += SMOOTH * (cause - memory[CAUSE, i])
         memory[EFFECT, i] += SMOOTH * (effect - memory[EFFECT, i])
@@ -206,6 +209,11 @@ def _observe(
         else:
             memory[PROFILE, i] = before + min(max(velocity[i] - before, -change), change)
         escapes = escapes or abs(velocity[i] - memory[PROFILE, i]) > ESCAPES * table[VELOCITY_LIMIT, i]
+    for i in range(velocity.shape[0]):
+        lacking = memory[W, i]
+        for j in range(velocity.shape[0]):
+            lacking -= scalars[SHARE] / filled * inertia[i, j] * memory[Z, j]
+        memory[LASTING, i] += slowly * (lacking - memory[LASTING, i])
     if not counts:
         scalars[RESPONSE:] *= kept
         return

@@ -92,11 +92,15 @@ def test_a_joint_that_stood_still_is_believed_again_at_rest_while_nothing_moves_
 
 @pytest.mark.parametrize(
     ("velocity", "jump", "shown", "believed"),
-    [(0.0, 1.5, 0.0, True), (0.0, 2.2, 0.0, False), (0.0, 2.2, 0.9, True), (3.9, 1.5, 0.0, False), (3.9, 1.5, 1.0, True)],
+    [
+        (0.0, 1.5, 0.0, True),
+        (0.0, 2.2, 0.0, False),
+        (0.0, 2.2, 0.9, True),
+        (3.9, 1.5, 0.0, False),
+        (3.9, 1.5, 1.0, True),
+    ],
 )
-def test_a_velocity_that_jumps_by_more_than_the_motion_allows_is_believed_only_if_the_position_shows_it(
-    velocity, jump, shown, believed
-):
+def test_a_velocity_that_jumps_too_far_is_believed_only_if_the_position_shows_it(velocity, jump, shown, believed):
     """Half the limit of 2 rad/s and ten times its acceleration, 1.8 rad/s in 4 ms; twice the limit."""
     belief, none = of_one_joint(-1.0, 1.0), np.zeros(0)
     before = ArmState(0, 0.0 * ONE, velocity * ONE, none, none)
@@ -104,6 +108,20 @@ def test_a_velocity_that_jumps_by_more_than_the_motion_allows_is_believed_only_i
     moved = (velocity + 0.5 * shown * jump) * 0.004
     after = ArmState(4_000_000, moved * ONE, (velocity + jump) * ONE, none, none)
     assert (belief.doubt(after, before, 0.004, lambda _: (ONE, ONE)) == "") is believed
+
+
+@pytest.mark.parametrize(("moves", "believed"), [(0.0, False), (1.0, True)])
+def test_velocities_that_agree_with_each_other_are_believed_only_if_the_joint_moved_so(moves, believed):
+    """At 1 kHz a single sample does not show it."""
+    belief, none = of_one_joint(-1.0, 1.0), np.zeros(0)
+    newest = ArmState(0, 0.0 * ONE, 0.0 * ONE, none, none)
+    belief.doubt(newest, None, 0.0, lambda _: (ONE, ONE))
+    doubts = []
+    for tick in range(1, 9):
+        state = ArmState(tick * 1_000_000, moves * 3.9e-3 * tick * ONE, (3.9 + 1e-6 * tick) * ONE, none, none)
+        doubts.append(belief.doubt(state, newest, (state.stamp - newest.stamp) * 1e-9, lambda _: (ONE, ONE)))
+        newest = newest if doubts[-1] else state
+    assert ("" in doubts) is believed and doubts[0]
 
 
 def on_a_base(deflection: float, rate: float, tick: int) -> ArmState:

@@ -119,6 +119,21 @@ def test_a_told_arm_without_a_load_learns_none():
     assert np.linalg.eigvals(np.linalg.solve(arm.inertia, arm.inertia + observed.load)).real.max() < 1.2
 
 
+@pytest.mark.parametrize(("load", "push"), [(0.0, 1.0), (5.0, 0.0)])
+def test_what_lasts_is_the_weight_of_a_load_and_not_what_accelerates_the_arm(load, push):
+    arm, none = Loaded(load), np.zeros(6)
+    observed, effort = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD), arm.bearing
+    for _ in range(250):
+        observed.observe(arm.state, effort)
+        pushing = arm.inertia[:, 0] * push
+        moving = arm.told.effort_on_resting_base(arm.state, none) - arm.told.gravity_effort(arm.state)
+        effort = arm.bearing + moving - arm.told.D_m * arm.v + pushing
+        arm.step(effort)
+    share = 1.0 - np.exp(-1.0)  # in half a second
+    weight = arm.bearing - arm.told.gravity_effort(arm.state)
+    assert np.allclose(observed.lasting, share * weight, rtol=0.01, atol=0.05 * push * arm.inertia[0, 0] + 1e-9)
+
+
 def test_a_hand_that_is_lighter_than_told_lowers_the_share_before_it_shakes():
     arm = Loaded(hand=0.1)
     observed, fastest, effort = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD), 0.0, None
