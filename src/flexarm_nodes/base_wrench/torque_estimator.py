@@ -26,7 +26,6 @@ class BaseWrenchTorqueEstimator(StageNode):
 
     NAME = "base_wrench_torque_estimator"
     HEARS = ("joints",)
-    INTEGRATES = True  # both loops advance with each answer
     PARAMETERS = BASE_WRENCH_PARAMETERS
 
     @staticmethod

@@ -19,16 +19,16 @@ from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array, FlexibleSample
-from flexarm_nodes.control_loop.outside import OutsideReferences
 from flexarm_nodes.control_loop.stage_builders import GATE_PARAMETERS, SUITE, build_gate, builders
 from flexarm_nodes.hardware_gate.output import GateOutput
 from flexarm_nodes.messages.cdr import stamp_of
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode, run
 from flexarm_nodes.node.built_stage import BuiltStage
-from flexarm_nodes.node.diagnostics import ERROR, OK, Diagnostics
+from flexarm_nodes.node.diagnostics import ERROR, OK, WARN, Diagnostics
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
 from flexarm_nodes.node.readings import FLEXIBLE, Readings
+from flexarm_nodes.node.references import RESTARTED
 from flexarm_nodes.node.stage_inputs import StageInputs
 from flexarm_nodes.node.stage_kind import added_stages
 from flexarm_nodes.node.stage_outputs import StageOutputs
@@ -48,16 +48,14 @@ SHARED = tuple(row.name for row in ARM_PARAMETERS)
 class ControlLoop(ArmNode):
     """Reads joint states, sensors and references; publishes commands and the output of every stage.
 
-    A joint state is processed when every sensor has delivered its reading of the same stamp, and other nodes the
-    references that no stage gives, when the next joint state arrives, or after ``sensor_wait``, whichever is first. In
-    lockstep, where no joint state comes before the command, references that a stage needs are waited for without limit.
+    Readings, and references of other nodes, are waited for by the rules of ``references``.
     """
 
     PARAMETERS = (
         Parameter("stages", "string[]", USUAL,
             f"stages in order of execution, {GATE} last; available: {', '.join([*SUITE, GATE])}"),
         Parameter("sensor_wait", "double", 0.005,
-            "longest wall time that a joint state waits for sensor readings of its stamp", "s", 1e-4),
+            "longest wall time that a joint state waits for readings and references of its stamp", "s", 1e-4),
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -67,8 +65,7 @@ class ControlLoop(ArmNode):
             self.table.declare([replace(row, name=f"{name}.{row.name}") for row in rows])
         self._states: Any = None  # the subscription
         self._commands = GateOutput(self, lambda: self._report())
-        self._inputs = StageInputs(self, self._update, self._refuse)
-        self._outside = OutsideReferences(self, self._refuse, self._inputs.came, lambda: self._stamp)
+        self._inputs = StageInputs(self, self._update, self._refuse, self._restart)
         self._output: StageOutputs | None = None
         self._said: dict[str, Diagnostics] = {}  # status of each stage
         self._times, self._times_shown = TickTimes(), {"ticks": "0"}
@@ -96,20 +93,26 @@ class ControlLoop(ArmNode):
         for told in self._said.values():
             told.close()
         self._said = {name: Diagnostics(self, name, self.diagnostics) for name in self._built}
-        self._output = StageOutputs(self, list(self._built.values()), self._refuse_of, self.try_again)
+        self._output = StageOutputs(self, list(self._built.values()), self._refuse, self.try_again)
         own = ArmModel(model.description, model.tool_frame, model.gravity)  # a model has memory, and the gate a thread
         self._pipeline = Pipeline(stages, build_gate(gate_values, own))
         self._model = model
         self._lockstep = gate_values["lockstep"]
         self.newest = topics.NEWEST if self._lockstep else topics.UNCONFIRMED
         self._commands.open(self._pipeline.gate.gate, gate_values)
-        self._outside.open([(built, known[name].hears) for name, built in self._built.items()], model)
-        readings = Readings(model, self._sensors(), awaits=lambda: self._outside.awaited(self._stamp))
-        self._inputs.open(readings, model, values["sensor_wait"], lacks=self._lacks)
+        self._note_timeouts(values)
+        self._inputs.open(
+            Readings(model, self._sensors()),
+            model,
+            values["sensor_wait"],
+            [(built, known[name].hears) for name, built in self._built.items()],
+            lambda name: self._timeouts[name],
+            patient=self._lockstep,
+        )
         if self._states is not None:
             self.destroy_subscription(self._states)
-        self._states = self.hear(JointState, topics.JOINT_STATES, self._on_joint_state, raw=True)
-        self._note_timeouts(values)
+        idle = self._inputs.on_idle
+        self._states = self.hear(JointState, topics.JOINT_STATES, self._on_joint_state, raw=True, idle=idle)
         self._forget()
 
     def _sensors(self) -> list[tuple[str, str]]:
@@ -125,6 +128,10 @@ class ControlLoop(ArmNode):
     def _note_timeouts(self, values: dict[str, Any]) -> None:
         self._timeouts = {name: _of(name, values).get("reference_timeout", 0.0) for name in self._built}
 
+    def check(self) -> None:
+        """Check the gains of all stages where the arm is."""
+        self._inputs.prepare(self._built.values())
+
     def start(self) -> None:
         """Discard earlier samples, and wait for the controller that takes the commands."""
         self._forget()
@@ -134,7 +141,6 @@ class ControlLoop(ArmNode):
         self._pipeline.reset()
         self._pipeline.refuses_compilation = False
         self._inputs.reset()
-        self._outside.reset()
         self._times.reset()
         self._shown_at = 0  # number of ticks at which the reported tick times are updated
         self._seen: tuple[Any, ...] = ()  # what a tick has said when it was reported last
@@ -197,18 +203,9 @@ class ControlLoop(ArmNode):
             return
         if stamp == self._inputs.stamp:
             return  # the same repeated state, but it still waits for its sensors
-        self._inputs.flush()
+        self._inputs.admit(stamp)
         if came < self._begins:
             return  # it may have waited for a rehearsal: the next one would seem to have jumped ahead
-        with self._commands.lock:
-            overtaken = self._pipeline.gate.gate.is_overtaken(stamp)
-        if overtaken:
-            return  # a newer state has been processed
-        if self._answered is not None and stamp < self._answered:  # time went backward
-            self._pipeline.reset_stages()
-            self._inputs.reset()
-            self._outside.reset()
-            self._held = None
         self._stamp = stamp
         age = None if self._lockstep else self.age_of(stamp)
         try:
@@ -226,6 +223,14 @@ class ControlLoop(ArmNode):
         self._came, self._age = came, age
         self._inputs.put(sample)
 
+    def _restart(self, back: float) -> None:
+        """Let the stages begin anew: the clock was set back by so much [s]; the gate stops for it itself."""
+        self._pipeline.reset_stages()
+        self._inputs.reset()
+        self._held = None
+        for told in self._said.values():
+            told.report(WARN, RESTARTED.format(back), 0)
+
     def _update(self, sample: FlexibleSample) -> None:
         """Process a joint state with the readings that arrived for its stamp."""
         if not self._rehearsed and self._rehearse(sample):
@@ -234,7 +239,7 @@ class ControlLoop(ArmNode):
         if self._held is not None:
             return
         flexible = self._inputs.readings.flexible(sample.stamp)
-        given = self._outside.take(sample.stamp, self._timeouts.__getitem__)
+        given = self._inputs.take(sample.stamp)
         tick: Tick = self._pipeline.lead(sample, self._age, **({"flexible": flexible} | given))
         with self._commands.lock:
             self._commands.check_lateness(self._age)
@@ -248,7 +253,7 @@ class ControlLoop(ArmNode):
         self._output.publish(tick)
         self._tell(tick)
         for name, error in self._pipeline.after().items():
-            self._refuse_of(name, error)
+            self._refuse(name, error)
         self.tidiness.tidy()
 
     def _tell(self, tick: Tick) -> None:
@@ -266,13 +271,6 @@ class ControlLoop(ArmNode):
                 remarks.append(f"{name}: {text}")
         self._report(remarks)
 
-    def _lacks(self, overdue: bool) -> bool:
-        """Return whether the newest joint state has to wait for a reference, however long that takes."""
-        missing = self._outside.lacks(self._stamp) if self._lockstep else ()
-        if missing and overdue:
-            self.diagnostics.report(OK, f"waits for references of other nodes: {', '.join(missing)}", self._stamp)
-        return bool(missing)
-
     def try_again(self) -> None:
         """Process the sample that waited for a stage."""
         if self._held is not None:
@@ -289,7 +287,7 @@ class ControlLoop(ArmNode):
             return False  # requests made before the first sample must not be discarded with the rehearsal
         with self._commands.lock:  # the watchdog must not act on what the gate believes meanwhile
             self._run_rehearsal(sample)
-        self._pipeline.refuses_compilation = not self._lockstep
+        self._pipeline.refuses_compilation = not self._inputs.patient
         self.tidiness.begin()
         self.take_waiting(topics.CLOCK)  # else the next state seems to come from the future
         took = time.perf_counter() - self._came
@@ -300,7 +298,7 @@ class ControlLoop(ArmNode):
         return True
 
     def _run_rehearsal(self, sample: FlexibleSample) -> None:
-        period, given = round(self._pipeline.gate.gate.config.period * 1e9), self._outside.newest()
+        period, given = round(self._pipeline.gate.gate.config.period * 1e9), self._inputs.references.newest()
         try:
             for later in range(REHEARSED):  # what the first sample does not load, one with a history does
                 tick: Tick = self._pipeline.tick(replace(sample, stamp=sample.stamp + later * period), **given)
@@ -322,13 +320,9 @@ class ControlLoop(ArmNode):
     def _send(self, command: Array | None) -> None:
         self._commands.send(command, self._stamp)
 
-    def _refuse(self, reason: str) -> None:
-        """Report why a message was rejected."""
-        self.diagnostics.report(ERROR, reason, self._stamp)
-
-    def _refuse_of(self, stage: str, reason: str) -> None:
-        """Report why a request to a stage was rejected, or what it failed in after a sample."""
-        self._said[stage].report(ERROR, reason, self._stamp)
+    def _refuse(self, stage: str, reason: str) -> None:
+        """Report why an input of a stage was rejected, empty for a sensor, or what it failed in after a sample."""
+        self._said.get(stage, self.diagnostics).report(ERROR, reason, self._stamp)
 
     def _report(self, remarks: Sequence[str] = ()) -> None:
         """Report the status of the gate, and as a warning what the stages say in their own statuses."""

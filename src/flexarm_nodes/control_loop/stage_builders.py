@@ -16,8 +16,9 @@ from flexarm_nodes.hardware_gate.parameters import hardware_gate
 from flexarm_nodes.ik_redundancy.solver import IkRedundancySolver
 from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.parameters import Parameter, ParameterTable
+from flexarm_nodes.node.references import STREAMS
 from flexarm_nodes.node.stage_kind import added_stages
-from flexarm_nodes.node.stage_node import STREAMS, StageNode
+from flexarm_nodes.node.stage_node import StageNode
 from flexarm_nodes.node.stage_table import StageTable
 from flexarm_nodes.reaction_null_space.reactionless_path_controller import ReactionlessPathController
 from flexarm_nodes.reaction_null_space.vibration_controller import RnsVibrationController

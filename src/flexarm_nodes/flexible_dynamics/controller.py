@@ -29,7 +29,6 @@ class FlexibleDynamicsController(StageNode):
 
     NAME = "flexible_dynamics_controller"
     HEARS = ("joints", "flexible")
-    CHECKS_GAINS = True
     PARAMETERS = (
         *rows(FlexibleControllerConfig, live=True, but=("check_gains",)),
         Parameter("reference", "string", REFERENCES[0],

@@ -23,7 +23,6 @@ class IkRedundancySolver(StageNode):
 
     NAME = RedundancyStage.name
     HEARS = ("tool",)
-    INTEGRATES = True
     PARAMETERS = IK_PARAMETERS
     MASSLESS = True
 

@@ -113,6 +113,9 @@ class ArmNode(LifecycleNode):
         """Make the core object from parameter values; raise FlexarmError to reject the configuration."""
         raise TypeError(f"{type(self).__name__} does not override build()")
 
+    def check(self) -> None:
+        """Check what is known before the node becomes active; raise FlexarmError to refuse that."""
+
     def start(self) -> None:
         """Begin a run: discard the state that was kept from earlier samples."""
 
@@ -156,6 +159,11 @@ class ArmNode(LifecycleNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start to process messages."""
+        try:
+            self.check()
+        except FlexarmError as error:
+            self.diagnostics.announce(ERROR, f"cannot activate: {error}")
+            return TransitionCallbackReturn.FAILURE
         self.start()
         self.get_logger().info("active")  # the first log line takes rclpy long: it searches every module for its caller
         self.tidiness.begin()
@@ -260,6 +268,7 @@ class ArmNode(LifecycleNode):
         quality: QoSProfile | None = None,
         lost: Callable[[int], None] | None = None,
         *,
+        idle: Callable[[bytes], None] | None = None,
         raw: bool = False,
         most: int = MOST_BYTES,
     ) -> Subscription:
@@ -269,7 +278,7 @@ class ArmNode(LifecycleNode):
         executor has a backlog (see PILE). Whenever messages are lost, ``lost`` is called with the total number of
         messages lost since the subscription was created. Messages of more than ``most`` bytes are refused unread. With
         ``raw`` the callback gets the bytes, and reads them itself, see :meth:`reader`. Without a quality of service it
-        is ``newest``.
+        is ``newest``. While the node is inactive, ``idle`` gets the bytes.
         """
         read, states = (lambda given: given) if raw else self.reader(kind), topic == topics.JOINT_STATES
 
@@ -288,8 +297,15 @@ class ArmNode(LifecycleNode):
 
         events = SubscriptionEventCallbacks(message_lost=None if lost is None else self.guarded(tell))
         quality = self.newest if quality is None else quality
-        quality, callback_of = topics.shared(quality) if states else quality, self.guarded(take)
-        subscription = self.create_subscription(kind, topic, callback_of, quality, event_callbacks=events, raw=True)
+        quality, active = topics.shared(quality) if states else quality, self.guarded(take)
+
+        def on_message(given: bytes) -> None:
+            if idle is None or self.active:
+                active(given)
+            else:
+                idle(given)
+
+        subscription = self.create_subscription(kind, topic, on_message, quality, event_callbacks=events, raw=True)
         return subscription
 
     def _newest_of_the_arm(self, subscription: Subscription, given: bytes) -> bytes | None:

@@ -43,13 +43,22 @@ class Companions:
         """Wait for a companion at one joint state only, unless it arrives with that: it may never arrive."""
         self._missed[name] = LOST_AFTER - 1
 
+    def forget(self, name: str) -> None:
+        """Forget that a companion has arrived: its stamp was wrong."""
+        self._newest.pop(name, None)
+
     def complete(self, stamp: int) -> bool:
         """Return whether a joint state of this stamp [ns] has to wait for no companion."""
-        return all(
-            self._newest.get(name, -1) >= stamp - (self.tolerance if name in self._beside else 0)
-            or self._missed.get(name, 0) >= LOST_AFTER
+        return not self.missing(stamp)
+
+    def missing(self, stamp: int) -> list[str]:
+        """Return the names of the companions that a joint state of this stamp [ns] has to wait for."""
+        return [
+            name
             for name in self._names()
-        )
+            if self._newest.get(name, -1) < stamp - (self.tolerance if name in self._beside else 0)
+            and self._missed.get(name, 0) < LOST_AFTER
+        ]
 
     def answer(self, stamp: int) -> None:
         """Record that the joint state of this stamp [ns] is processed now."""

@@ -161,8 +161,7 @@ class Readings:
     A reading belongs to the joint state of its stamp. Where there is none of this stamp, the nearest one counts if its
     stamp is less than half a period of the joint states away.
 
-    With ``before``, a joint state also waits for the joint reference that answered the sample before it. It also waits
-    for what ``awaits`` names at that time; :meth:`came` says that it has arrived.
+    With ``before``, a joint state also waits for the joint reference that answered the sample before it.
     """
 
     def __init__(
@@ -172,7 +171,6 @@ class Readings:
         required: Container[str] = (),
         *,
         before: bool = False,
-        awaits: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         """Read the joints of an arm and these sensors, given as (kind, name); ``required``: as of SampleReader."""
         self.sensors = tuple(dict.fromkeys(sensors))
@@ -180,7 +178,7 @@ class Readings:
         self._count = TurnCount(model.turns, model.velocity_limit)
         description = model.description
         self._frames = {name: sensor.frame for name, sensor in description.force_torque_sensors.items()}
-        self._topics, self._awaits = {sensor: topic for topic, _, sensor in self.subscriptions()}, awaits
+        self._topics = {sensor: topic for topic, _, sensor in self.subscriptions()}
         self._flat = {
             sensor: FlatReader(READERS[sensor[0]].kind, *READERS[sensor[0]].fields) for sensor in self.sensors
         }
@@ -191,7 +189,12 @@ class Readings:
     def _awaited(self) -> tuple[str, ...]:
         """Return what the next sample waits for; no reference has answered anything before the first."""
         before = (BEFORE,) if self._before and self._answered is not None else ()
-        return (*self._topics.values(), *before, *self._awaits())
+        return (*self._topics.values(), *before)
+
+    @property
+    def tolerance(self) -> int:
+        """Largest difference of stamps between a joint state and what belongs to it [ns]."""
+        return self._companions.tolerance
 
     def reset(self) -> None:
         """Discard all received readings, and begin in the turns of the next joint state."""
@@ -207,10 +210,6 @@ class Readings:
         """Yield topic, message type and sensor of each reading."""
         for kind, name in self.sensors:
             yield READERS[kind].topic(name), READERS[kind].kind, (kind, name)
-
-    def came(self, name: str, stamp: int) -> None:
-        """Record that something awaited of a stamp [ns] has arrived, whether it is usable or not."""
-        self._companions.came(name, stamp)
 
     def take(self, sensor: tuple[str, str], message: Any) -> None:
         """Take a sensor's message.
@@ -245,7 +244,7 @@ class Readings:
 
     def _keep(self, sensor: tuple[str, str], stamp: int, reading: Any) -> dict[int, Any]:
         """Keep a reading, or the reason why it is rejected; return those of the sensor that are kept, by stamp."""
-        self.came(self._topics[sensor], stamp)
+        self._companions.came(self._topics[sensor], stamp)
         kept = self._readings[sensor]
         kept[stamp] = reading
         while len(kept) > KEPT:
@@ -260,7 +259,7 @@ class Readings:
         """Return whether a joint state of this stamp [ns] has to wait for nothing."""
         answered = self._answered
         if answered is not None and any(reference.stamp >= answered for reference in self._references):
-            self.came(BEFORE, stamp)
+            self._companions.came(BEFORE, stamp)
         return self._companions.complete(stamp)
 
     def before(self, stamp: int) -> JointReference | None:

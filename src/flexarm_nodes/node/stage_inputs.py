@@ -1,8 +1,8 @@
-"""StageInputs: holds a joint state until the other readings of its stamp have arrived."""
+"""StageInputs: holds a joint state until the readings and references of its stamp have arrived."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
@@ -14,25 +14,48 @@ from flexarm_core.types import FlexibleSample
 from flexarm_nodes.messages.conversions import joint_reference_from_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
+from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.diagnostics import OK
 from flexarm_nodes.node.readings import Readings
+from flexarm_nodes.node.references import References, set_back
 
 
 class StageInputs:
-    """Completes joint states.
+    """Completes joint states by the rules of ``references``.
 
-    A joint state is processed when every sensor has delivered its reading of the same stamp, when the next joint state
-    arrives, or after the longest wait, whichever is first: the order of messages on different topics is not guaranteed.
+    A joint state is processed when every sensor has delivered its reading of the same stamp, and other nodes their
+    references, when the next joint state arrives, or after the longest wait, whichever is first: the order of messages
+    on different topics is not guaranteed.
 
     Attributes:
         readings: newest readings.
+        references: newest references.
+        patient: whether references that a stage needs are waited for until the next joint state, however long.
     """
 
-    def __init__(self, node: ArmNode, process: Callable[[FlexibleSample], None], refuse: Callable[[str], None]) -> None:
-        """Call ``process`` with each complete sample, and ``refuse`` with the reason why a reading was rejected."""
-        self._node, self._process, self._refuse = node, process, refuse
+    def __init__(
+        self,
+        node: ArmNode,
+        process: Callable[[FlexibleSample], None],
+        refuse: Callable[[str, str], None],
+        restart: Callable[[float], None],
+    ) -> None:
+        """Feed a node.
+
+        Args:
+            node: the node.
+            process: called with each complete sample.
+            refuse: called with the name of a stage, empty for a sensor, and the reason why an input was rejected.
+            restart: called before the first joint state after the clock was set back, with the step [s]; resets this.
+        """
+        self._node, self._process, self._refuse, self._restart = node, process, refuse, restart
+        self.references = References(node, refuse, self._go_on)
         self._subscriptions: list[Any] = []
         self._timer: Any = None
+        self._idle: bytes | None = None  # newest joint state that arrived while inactive
+        self._newest: int | None = None  # stamp of the newest joint state [ns]
         self._pending: FlexibleSample | None = None
+        self._sample: FlexibleSample | None = None  # the same with its readings, if it was observed
         self._overdue = False  # it has waited for the longest time
 
     def open(
@@ -40,22 +63,27 @@ class StageInputs:
         readings: Readings,
         model: ArmModel,
         wait: float,
+        stages: Sequence[tuple[BuiltStage, Mapping[str, str]]],
+        timeout: Callable[[str], float],
         *,
+        patient: bool,
         before: bool = False,
-        lacks: Callable[[bool], bool] = lambda overdue: False,
+        observe: Callable[[FlexibleSample], None] | None = None,
     ) -> None:
-        """Subscribe to the sensors of these readings.
+        """Subscribe to the sensors of these readings, and to references.
 
         Args:
             readings: keeps the readings.
             model: arm model.
-            wait: longest wait for readings [s]; 0: none.
+            wait: longest wait [s]; 0: none.
+            stages: as of :meth:`References.open`.
+            timeout: as of :meth:`References.open`.
+            patient: as in the class.
             before: whether to subscribe to the joint references that answer the samples, too.
-            lacks: returns whether the waiting joint state has to wait on, whatever has come and, with the argument
-                True, although it has waited for the longest time.
+            observe: called with each sample as soon as its readings are there, before it is processed.
         """
         node, self.readings, self._pending, self._wait = self._node, readings, None, wait
-        self._lacks = lacks
+        self.patient, self._observe = patient, observe
         for subscription in self._subscriptions:
             node.destroy_subscription(subscription)
         self._subscriptions = [
@@ -66,9 +94,10 @@ class StageInputs:
 
             def on_reference(message: Any) -> None:
                 readings.take_reference(joint_reference_from_message(message, model.joint_names))
-                self._flush_if_complete()
+                self._go_on()
 
             self._subscriptions.append(node.hear(JointReference, topics.JOINT_REFERENCE, on_reference))
+        self.references.open(stages, model, timeout)
         if self._timer is not None:
             node.destroy_timer(self._timer)
         waited = node.guarded(lambda _: self._on_waited())
@@ -82,34 +111,82 @@ class StageInputs:
         return None if self._pending is None else self._pending.stamp
 
     def reset(self) -> None:
-        """Discard what waits and every reading."""
+        """Discard what waits, every reading and every reference."""
         self.drop()
+        self._newest = None
         self.readings.reset()
+        self.references.reset()
 
     def drop(self) -> None:
         """Discard the waiting joint state."""
-        self._pending = None
+        self._pending = self._sample = None
         self._timer.cancel()
+
+    def on_idle(self, raw: bytes) -> None:
+        """Keep a joint state that arrives while the node is inactive: it shows where the arm is."""
+        if not self._node.is_foreign(raw):
+            self._idle = raw
+
+    def prepare(self, stages: Iterable[BuiltStage]) -> None:
+        """Let stages check their gains where the arm is, before the node becomes active; raise FlexarmError if bad."""
+        raw, self._idle = self._idle, None
+        if raw is None:
+            return
+        try:
+            position = self.readings.joints(raw).position
+        except InputError:
+            return  # an unusable joint state is reported when the node is active
+        for built in stages:
+            if built.prepare is not None:
+                built.prepare(position)
+
+    def admit(self, stamp: int) -> None:
+        """Process what waits, or begin anew, before a joint state of this stamp [ns].
+
+        Raises:
+            InputError: the joint state is out of order.
+        """
+        back = set_back(stamp, self._newest)
+        if back > 0.0:
+            self._restart(back)
+        else:
+            self.flush()
+        self._newest = stamp
+        self.references.begin(stamp)
 
     def put(self, joints: FlexibleSample) -> None:
-        """Let a joint state wait for the readings of its stamp."""
-        self._pending, self._overdue = joints, False
-        if (self._wait <= 0.0 or self.readings.complete(joints.stamp)) and not self._lacks(False):
-            self.flush()
-        else:
+        """Let a joint state wait for the readings and references of its stamp."""
+        self._pending, self._sample, self._overdue = joints, None, self._wait <= 0.0
+        self._go_on()
+        if self._pending is joints:
             self._timer.reset()
 
-    def came(self, name: str, stamp: int) -> None:
-        """Take note that something that ``Readings.awaits`` names has arrived with this stamp [ns]."""
-        self.readings.came(name, stamp)
-        self._flush_if_complete()
-
     def flush(self) -> None:
-        """Process the waiting joint state, if there is one, with the readings that arrived for its stamp."""
-        joints, self._pending = self._pending, None
-        self._timer.cancel()
-        if joints is not None:
-            self._process(self.readings.sample(joints))
+        """Process the waiting joint state, if there is one, with what has arrived for its stamp."""
+        self._go_on(now=True)
+
+    def _go_on(self, *, now: bool = False) -> None:
+        """Observe and process the waiting joint state as far as all is there; ``now``: whatever is there."""
+        joints = self._pending
+        if joints is None or not (now or self._overdue or self.readings.complete(joints.stamp)):
+            return
+        if self._observe is not None and self._sample is None:
+            self._pending = None  # what cannot be observed is not processed
+            self._sample = self.readings.sample(joints)
+            self._observe(self._sample)
+            self._pending = joints
+        references = self.references
+        if now or references.complete(joints.stamp) or (self._overdue and not self._lacks(joints.stamp)):
+            sample = self.readings.sample(joints) if self._sample is None else self._sample
+            self.drop()
+            self._process(sample)
+
+    def take(self, stamp: int) -> dict[str, Any]:
+        """Return fields of the tick of a sample, as :meth:`References.take`."""
+        return self.references.take(stamp, self.readings.tolerance)
+
+    def _lacks(self, stamp: int) -> list[str]:
+        return self.references.lacks(stamp) if self.patient else []
 
     def _on_reading(self, kind: Any, sensor: tuple[str, str]) -> Callable[[bytes], None]:
         """Return the callback of a sensor; a rejected reading is no longer waited for."""
@@ -119,19 +196,15 @@ class StageInputs:
             try:
                 self.readings.take_raw(sensor, raw, read)
             except InputError as error:
-                self._refuse(str(error))
-            self._flush_if_complete()
+                self._refuse("", str(error))
+            self._go_on()
 
         return on_reading
 
     def _on_waited(self) -> None:
         self._timer.cancel()
         self._overdue = True
-        if not self._lacks(True):
-            self.flush()
-
-    def _flush_if_complete(self) -> None:
-        if self._pending is None:
-            return
-        if (self._overdue or self.readings.complete(self._pending.stamp)) and not self._lacks(self._overdue):
-            self.flush()
+        self._go_on()
+        if self._pending is not None and (missing := self._lacks(self._pending.stamp)):
+            said = f"waits for references of other nodes: {', '.join(missing)}"
+            self._node.diagnostics.report(OK, said, self._pending.stamp)

@@ -24,7 +24,8 @@ from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, row_values
 from flexarm_nodes.node.ports import JOINTS, STATES, TOOL, Input, Output, Ports, Role, Use
 from flexarm_nodes.node.readings import READERS
-from flexarm_nodes.node.stage_node import STREAMS, StageNode
+from flexarm_nodes.node.references import STREAMS
+from flexarm_nodes.node.stage_node import StageNode
 
 GROUP = "flexarm.stages"
 STAGES = (  # of the suite, in the usual order
@@ -101,7 +102,7 @@ class StageKind:
         kind = self
 
         class KindNode(StageNode):
-            NAME, HEARS, PARAMETERS, CHECKS_GAINS = kind.name, kind.reads, kind.parameters, True
+            NAME, HEARS, PARAMETERS = kind.name, kind.reads, kind.parameters
 
             build_stage = staticmethod(kind.built)
 

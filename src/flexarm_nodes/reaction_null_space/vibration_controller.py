@@ -39,7 +39,6 @@ class RnsVibrationController(StageNode):
 
     NAME = "rns_vibration_controller"
     HEARS = ("tool", "joints")
-    CHECKS_GAINS = True
 
     PARAMETERS = (
         *rows(VibrationControllerConfig, live=True, but=("realization",)),
