@@ -92,7 +92,7 @@ def test_a_reference_is_waited_for_no_longer_than_a_reading_and_one_of_a_late_cl
     arm.step()  # without a reference
     position, rotation = arm.chain.pose(BENT)
     still, axes = np.zeros(6), np.ones(6, dtype=bool)
-    ahead = CartesianReference((arm.tick + 1_000_000) * PERIOD, arm.chain.base_frame, position, rotation, still, still,
+    ahead = CartesianReference((arm.tick + 10) * PERIOD, arm.chain.base_frame, position, rotation, still, still,
                                axes)  # fmt: skip
     arm.references.publish(cartesian_reference_form(ahead, arm.chain.tool_frame).message())
     live.settle()
@@ -171,8 +171,6 @@ def test_joint_states_that_cannot_be_used_are_refused_with_their_reason_and_the_
         arm.tick -= 1
     arm.steps(2)
     assert len(arm.answers) == 4 and np.allclose(arm.position, BENT)
-    arm.send_state(tick=arm.tick - 1)  # older than what was answered
-    arm.live.wait_for_diagnostic(NODE, "joint state is 0.004 s older than the newest: ignored")
     arm.tick += 1_000_000
     arm.step()
     arm.live.wait_for_diagnostic(NODE, "set out anew from where the arm is")

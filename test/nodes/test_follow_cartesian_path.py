@@ -282,6 +282,7 @@ def test_a_trajectory_controller_gets_the_path_once_and_its_stop_on_canceling(li
     assert 0.02 < arm.chain.pose(stop[-1])[0][1] - position[1] < 0.19
     assert np.abs(sent_to[2].points[-1].velocities).max() < 1e-9
     arm.send_reference(position, rotation)
+    play(sent_to[-1])
     live.wait_for_diagnostic(NODE, "Cartesian references are not followed")
 
 

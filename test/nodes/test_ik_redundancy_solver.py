@@ -75,33 +75,26 @@ def test_every_stamp_is_answered_once_before_during_and_after_a_stream(arm):
     arm.live.settle()
     for _ in range(5):
         arm.follow(pose)
-    for _ in range(8):  # the stream ceases: these wait for its references
+    for _ in range(8):  # the stream ceases: these wait for its references, each until the next
         arm.send_state()
-        arm.live.spin(0.01)
-    assert len(arm.answers) == 8
+        arm.live.spin(0.05)
+    assert len(arm.answers) == 15
     arm.hold(4)  # and from here on the node holds by itself
     arm.live.spin(0.2)
     stamps = [answer.header.stamp for answer in arm.answers]
-    assert stamps == [stamp_of(tick) for tick in (*range(1, 9), *range(17, 21))]
+    assert stamps == [stamp_of(tick) for tick in range(1, 21)]
     kinds = [state.activity for state in arm.resolutions]
-    assert kinds == [RedundancyState.HOLDING] * 3 + [RedundancyState.STREAMING] * 5 + [RedundancyState.HOLDING] * 4
+    assert kinds == [RedundancyState.HOLDING] * 3 + [RedundancyState.STREAMING] * 13 + [RedundancyState.HOLDING] * 4
     assert np.allclose(arm.position, BENT, atol=1e-9)
 
 
-def test_repeated_states_and_references_get_their_answer_again_and_a_clock_that_is_set_back_begins_anew(arm):
+def test_after_the_clock_was_set_back_it_begins_anew_where_the_arm_is(arm):
     pose = arm.chain.pose(BENT)
     arm.tick = 100
     arm.hold(2)
     arm.send_reference(*pose)
     arm.live.settle()
-    first = arm.follow((pose[0] + [0.0, 0.01, 0.0], pose[1]))
-    arm.send_reference(pose[0] + [0.0, 0.01, 0.0], pose[1])
-    arm.live.until(lambda: len(arm.answers) == 4, "the answer to the repeated reference")
-    arm.tick -= 1
-    arm.send_state()
-    arm.live.until(lambda: len(arm.answers) == 5, "the answer to the repeated state")
-    assert [answer.position for answer in arm.answers[-2:]] == [first.position] * 2
-    assert [answer.header.stamp for answer in arm.answers] == [stamp_of(tick) for tick in (101, 102, 103, 103, 103)]
+    arm.follow((pose[0] + [0.0, 0.01, 0.0], pose[1]))
     arm.tick, arm.position = 0, BENT - 0.1
     arm.hold()  # at once, without a reference: the stream was one of before
     assert np.allclose(arm.position, BENT - 0.1, atol=1e-12)
@@ -131,13 +124,6 @@ def test_references_that_cannot_be_used_are_answered_by_braking_with_a_reason(li
     live.wait_for_diagnostic(NODE, "joint state position of shoulder_yaw")
     arm.tick -= 1
     arm.follow(arm.chain.pose(arm.position))
-    answered = len(arm.answers)
-    for back, reason in ((1, "reference is 0.010 s older than the one in use"), (9, "0.090 s older than the one")):
-        live.spin(0.6)
-        arm.send_reference(position, rotation, tick=arm.tick - back)
-        live.wait_for_diagnostic(NODE, reason)
-    live.spin(0.2)
-    assert len(arm.answers) == answered
     arm.follow(arm.chain.pose(arm.position))  # and goes on
 
 

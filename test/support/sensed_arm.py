@@ -97,7 +97,7 @@ class SensedArm:
         ):
             live.listen(topic, kind)
         self.states = live.publisher(topics.JOINT_STATES, JointState)
-        self.desired = live.publisher(topics.DESIRED_JOINT_REFERENCE, JointReference)
+        self.desired = live.node.create_publisher(JointReference, topics.DESIRED_JOINT_REFERENCE, topics.CONTROL)
         self.wrenches = live.node.create_publisher(WrenchStamped, topics.wrench_topic("base_ft_sensor"), topics.CONTROL)
         self.begun = False
 
@@ -120,7 +120,8 @@ class SensedArm:
         usual |= {"frame_prefix": "", "file_folder": self.folder}
         self.live.graph.set_parameters(NODE, {**usual, **parameters})
         self.live.graph.transition(NODE, "configure")
-        self.live.until(lambda: self.wrenches.get_subscription_count() > 0, "a subscription to the wrench")
+        for heard in (self.wrenches, self.desired):
+            self.live.until(lambda heard=heard: heard.get_subscription_count() > 0, "a subscription")
         leads = (topics.JOINT_REFERENCE,) if parameters.get("control", True) else ()
         for topic in (topics.BASE_WRENCH_ESTIMATE, *leads):
             self.live.until(lambda topic=topic: self.live.node.count_publishers(topic) > 0, topic)

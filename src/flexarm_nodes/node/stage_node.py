@@ -134,6 +134,8 @@ class StageNode(ArmNode):
         """Let the stage observe a joint state with the readings of its stamp."""
         tick = self._tick_of(sample)
         self.stage.observe(tick)
+        if self._tick is not None:
+            tick.remarks |= self._tick.remarks  # the status is that of observed ticks
         self.sample, self._observed = sample, tick
         self._publish(tick)
         self._report(tick)
@@ -164,8 +166,6 @@ class StageNode(ArmNode):
             self.refuse("; ".join(tick.refused.values()))
         if not self._observes:
             self._report(tick)
-        elif tick.remarks:  # the status is that of the observed tick
-            self.refuse("; ".join(tick.remarks.values()), WARN)
         for error in finish([self.stage]).values():
             self.refuse(error)
         if self._settled:
