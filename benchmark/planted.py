@@ -246,9 +246,9 @@ PLANTED = (
         "            elif kept and abs(", "            elif False and abs(", f"{NODE_TESTS}/test_readings.py",
     ),
     Planted(
-        "a reference of the future is used", f"{NODES}/node/stage_node.py",
-        "        if ahead > AHEAD:", "        if False:",
-        f"{NODE_TESTS}/test_stage_node.py::test_a_reference_of_the_future_is_not_used_before_its_time",
+        "a reference of the future is used", f"{NODES}/node/references.py",
+        "        if ahead <= AHEAD:", "        if True:",
+        f"{NODE_TESTS}/test_input_rules.py::test_a_reference_that_is_stamped_ahead_is_ignored_and_does_not_shut_out_those_of_now",
     ),
     Planted(
         "joint references keep the order of their message", f"{NODES}/messages/conversions.py",

@@ -109,8 +109,9 @@ def test_bias_and_gravity_are_found_written_and_taken_in_poses_that_the_node_cho
     file = Path(moved.arm.folder, "calibration.yaml")
     handle = moved.ask(min_height=0.05, max_displacement=0.6, pose_count=12, output_file=str(file), apply=True)
     assert handle.accepted
-    moved.tick()
-    moved.arm.send_desired(position=BENT + 1.0)
+    for _ in range(3):
+        moved.tick()
+        moved.arm.send_desired(position=BENT + 1.0)
     moved.live.wait_for_diagnostic(NODE, "desired_joint_reference is ignored while the sensor is calibrated")
     answer = moved.result_of(handle)
     result = answer.result

@@ -251,7 +251,7 @@ def test_after_the_clock_was_set_back_a_new_run_begins(arm):
 def test_efforts_come_from_the_joint_states_where_they_are_numbers_and_else_from_what_was_commanded(sensed):
     arm = sensed
     for source in ("joint_states", "command"):
-        arm.configure(effort_source=source)
+        arm.configure(effort_source=source, reference_timeout=0.5 * PERIOD * 1e-9)
         core = Core("arm_7r")
         wrench = core.gravity_wrench(BENT)
         answer = arm.step(BENT, wrench, BENT)  # neither measured nor commanded

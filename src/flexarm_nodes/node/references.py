@@ -218,10 +218,11 @@ class References:
     def _is_ahead(self, stream: _Stream, stamp: int) -> bool:
         """Return whether a stamp [ns] is too far ahead of the newest joint state, and say so."""
         ahead = 0.0 if self._present is None else (stamp - self._present) * 1e-9
-        if ahead > AHEAD:
-            said = f"{CALLED[stream.name]} is stamped {ahead:.3f} s ahead of the joint state: ignored"
-            self._refuse(stream.built.stage.name, said)
-        return ahead > AHEAD
+        if ahead <= AHEAD:
+            return False
+        said = f"{CALLED[stream.name]} is stamped {ahead:.3f} s ahead of the joint state: ignored"
+        self._refuse(stream.built.stage.name, said)
+        return True
 
     def _on_message(self, stream: _Stream, model: ArmModel) -> Callable[[Any], None]:
         read = STREAMS[stream.name][2]
