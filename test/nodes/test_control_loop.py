@@ -28,10 +28,11 @@ LATER = 0.15  # [s] by which a busy machine may tell of something late: less tha
 
 SLEEPER = f"""
 import time
+from flexarm_core.pipeline.stage import Stage
 from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.stage_kind import StageKind
 
-class Sleeper:
+class Sleeper(Stage):
     name, needs, slept = "sleeper", frozenset(), False
 
     def reset(self):
@@ -46,13 +47,14 @@ SLEEPER = StageKind("sleeper", "sleeper", (), lambda values, model: BuiltStage(S
 """
 MOODY = """
 from flexarm_core.errors import InputError
+from flexarm_core.pipeline.stage import Stage
 from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.node.stage_kind import StageKind
 
 STATES = [(OK, "well"), (WARN, "uneasy"), (ERROR, "gave up"), (ERROR, "refuses")]
 
-class Moody:
+class Moody(Stage):
     name, needs, ticks = "moody", frozenset(), 0
 
     def reset(self):

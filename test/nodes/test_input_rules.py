@@ -18,6 +18,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from flexarm.msg import CartesianReference, JointReference
+from flexarm_core.pipeline.stage import Stage
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import CartesianReference as Reference
 from flexarm_core.types import JointReference as JointReferenceRecord
@@ -251,7 +252,7 @@ def test_gains_that_do_not_hold_where_the_arm_is_are_refused_at_activation(live,
     live.graph.transition(node, "activate")
 
 
-class Compiles:
+class Compiles(Stage):
     """Gives joint references; something is compiled in its fifth tick."""
 
     name, needs = "compiles", frozenset[str]()

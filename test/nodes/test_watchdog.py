@@ -172,10 +172,11 @@ HANGER = f"""
 import time
 import numpy as np
 from flexarm_core.types import JointReference
+from flexarm_core.pipeline.stage import Stage
 from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.stage_kind import StageKind
 
-class Hanger:
+class Hanger(Stage):
     name, needs, began = "hanger", frozenset(), None
 
     def reset(self):

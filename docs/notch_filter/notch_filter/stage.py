@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.pipeline.stage import Stage
 from flexarm_nodes.node.built_stage import BuiltStage, joint_output
 from flexarm_nodes.node.parameters import Parameter
 from flexarm_nodes.node.stage_kind import StageKind
@@ -13,7 +14,7 @@ from flexarm_nodes.node.stage_kind import StageKind
 FIELDS = ("position", "velocity", "acceleration")  # a linear filter keeps each the derivative of the one before
 
 
-class NotchFilter:
+class NotchFilter(Stage):
     """``H(s) = (s^2 + w^2) / (s^2 + 2 d w s + w^2)``, by the bilinear transform, for each joint and field."""
 
     name, needs = "notch_filter", frozenset({"joints"})
@@ -35,8 +36,7 @@ class NotchFilter:
 
     def update(self, tick):
         if (joints := tick.take_joints()) is not None:
-            present = [name for name in FIELDS if getattr(joints, name) is not None]
-            given = {name: self._filtered(name, getattr(joints, name)) for name in present}
+            given = {name: self._filtered(name, x) for name in FIELDS if (x := getattr(joints, name)) is not None}
             tick.give_joints(self.name, replace(joints, **given))
 
     def _filtered(self, name, x):

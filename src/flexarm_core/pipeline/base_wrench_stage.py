@@ -12,6 +12,7 @@ from flexarm_core.base_wrench.estimator import BaseWrenchEstimator
 from flexarm_core.base_wrench.motion_filter import MotionFilter
 from flexarm_core.base_wrench.zero import BaseWrenchZero
 from flexarm_core.errors import InputError
+from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, BaseWrenchSample, JointReference, all_finite
 
@@ -33,7 +34,7 @@ class Lead(Protocol):
         """End: the stage begins anew."""
 
 
-class BaseWrenchStage:
+class BaseWrenchStage(Stage):
     """Estimates joint torques from a sample, and controls the motors so that the referenced effort acts on the links.
 
     Attributes:

@@ -15,6 +15,7 @@ from flexarm_core.behavior_impedance.wrench.external_wrench import ExternalWrenc
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import numbers
 from flexarm_core.errors import InputError
+from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.whole_reference import load_compiled, whole_reference
 from flexarm_core.robot.arm_model import ArmModel
@@ -81,7 +82,7 @@ def _largest(measured: Array, commanded: Array) -> tuple[int, float]:
     return worst, largest
 
 
-class BehaviorStage:
+class BehaviorStage(Stage):
     """Computes tool and joint references from behaviors, the tool wrench and a stream of tool references.
 
     Attributes:

@@ -8,11 +8,12 @@ from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
 from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
 from flexarm_core.path.joint_trajectory import JointTrajectory
+from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.types import ArmState, FlexibleSample, JointReference, all_finite
 
 
-class FlexibleEstimatorStage:
+class FlexibleEstimatorStage(Stage):
     """Estimates the flexible state from a sample."""
 
     name = "flexible_dynamics_estimator"
@@ -52,7 +53,7 @@ class FlexibleEstimatorStage:
         self.estimator.prepare()
 
 
-class FlexibleControlStage:
+class FlexibleControlStage(Stage):
     """Computes joint efforts from a joint reference and the flexible state.
 
     Attributes:

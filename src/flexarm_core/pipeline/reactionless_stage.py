@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexarm_core.errors import FlexarmError, InputError
+from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick, base_needs
 from flexarm_core.reaction_null_space.reactionless.path import ReactionlessPath
 from flexarm_core.reaction_null_space.reactionless.path_motion import PathMotion, PathMotionConfig
@@ -50,7 +51,7 @@ class ReactionlessTask(Settings):
     # fmt: on
 
 
-class ReactionlessStage:
+class ReactionlessStage(Stage):
     """Computes joint velocities and the base reaction from the state.
 
     Attributes:

@@ -9,6 +9,7 @@ import numpy as np
 
 from flexarm_core.errors import InputError
 from flexarm_core.ik_redundancy.solver import RedundancySolver, RedundancyStatus
+from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.whole_reference import load_compiled, whole_reference
 from flexarm_core.robot.arm_model import ArmModel
@@ -60,7 +61,7 @@ class Lead(Protocol):
         """Give the path up: the motion begins anew from where the arm is."""
 
 
-class RedundancyStage:
+class RedundancyStage(Stage):
     """Follows a path of the lead, else the stream of tool references; else brakes and holds.
 
     Attributes:

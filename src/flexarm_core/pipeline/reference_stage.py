@@ -6,6 +6,7 @@ from flexarm_core.path.joint_move import JointMove
 from flexarm_core.path.line import LinePath
 from flexarm_core.path.trajectory_motion import TrajectoryMotion
 from flexarm_core.path.waypoint_motion import WaypointMotion
+from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick, base_needs
 from flexarm_core.robot.arm_model import ArmModel
 
@@ -13,7 +14,7 @@ JointMotion = JointMove | TrajectoryMotion
 ToolMotion = LinePath | WaypointMotion
 
 
-class ReferenceStage:
+class ReferenceStage(Stage):
     """Gives every tick a tool reference or a joint reference."""
 
     name = "reference_generator"

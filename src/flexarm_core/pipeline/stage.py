@@ -1,36 +1,54 @@
-"""Stage: interface of a pipeline stage."""
+"""Stage: base class of a pipeline stage."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
 
 from flexarm_core.pipeline.tick import Tick
 
 
-class Stage(Protocol):
+class Stage(ABC):
     """One processing step of a tick.
-
-    A stage may also have ``observe(tick)``: what it does with a sample that has no references yet, before ``update``. A
-    node of the stage runs it at once, and ``update`` when the references have come, if ever, with another tick of the
-    same sample; a pipeline runs both (:func:`advance`).
-
-    A stage may also have ``after()``: what it prepares for the next tick once the results of this one are sent. Results
-    must not depend on whether it was called.
 
     Attributes:
         name: name of the node that does the same in a separate process.
+        source: source of the base deflection, one of ``BASE_STATES``; empty: the stage does not use it.
     """
 
     name: str
+    source: str = ""
 
     @property
     def needs(self) -> frozenset[str]:
         """Inputs of the tick that a sample has to wait for, with the present settings: tool, joints, flexible."""
+        return frozenset()
 
+    @property
+    def refusal(self) -> str:
+        """Why references are not followed at present; empty: they are."""
+        return ""
+
+    @property
+    def observes(self) -> bool:
+        """Whether the stage has an ``observe`` of its own."""
+        return type(self).observe is not Stage.observe
+
+    @abstractmethod
     def reset(self) -> None:
         """Forget earlier ticks."""
 
+    def observe(self, tick: Tick) -> None:  # noqa: B027
+        """Do what a sample without references allows, before ``update``.
+
+        A node of the stage calls it at once, and ``update`` when the references have come, with another tick of the
+        same sample; a pipeline calls both (:func:`advance`).
+
+        Raises:
+            InputError: the sample is not usable.
+        """
+
+    @abstractmethod
     def update(self, tick: Tick) -> None:
         """Read the inputs from the tick and add the results to it.
 
@@ -38,16 +56,17 @@ class Stage(Protocol):
             InputError: an input is not usable; nothing is added.
         """
 
+    def after(self) -> None:  # noqa: B027
+        """Prepare the next tick, once the results of this one are sent; results do not depend on it."""
+
 
 def advance(stage: Stage, tick: Tick) -> None:
-    """Let a stage observe a tick, if it does that, and update it.
+    """Let a stage observe a tick, and update it.
 
     Raises:
         InputError: an input is not usable.
     """
-    observe = getattr(stage, "observe", None)
-    if observe is not None:
-        observe(tick)
+    stage.observe(tick)
     stage.update(tick)
 
 
@@ -55,10 +74,8 @@ def finish(stages: Sequence[Stage]) -> dict[str, str]:
     """Let the stages prepare the next tick, when the command is out; return the errors by the names of the stages."""
     errors: dict[str, str] = {}
     for stage in stages:
-        after = getattr(stage, "after", None)
-        if after is not None:
-            try:
-                after()
-            except Exception as error:  # a defect of one stage must not keep the others from it
-                errors[stage.name] = f"internal error: {type(error).__name__}: {error}"
+        try:
+            stage.after()
+        except Exception as error:  # a defect of one stage must not keep the others from it
+            errors[stage.name] = f"internal error: {type(error).__name__}: {error}"
     return errors

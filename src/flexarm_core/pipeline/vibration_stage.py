@@ -6,6 +6,7 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.pipeline.path_watch import PathWatch
+from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick, base_needs
 from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
 from flexarm_core.reaction_null_space.stability.stability import Margin, check_gains, postures_after_hits
@@ -42,7 +43,7 @@ def check_axes(tool: CartesianReference | ToolTask, joints: int, selected: int) 
         )
 
 
-class VibrationStage:
+class VibrationStage(Stage):
     """Computes a joint reference and the base reaction from a tool reference, a joint reference, or neither.
 
     Attributes:

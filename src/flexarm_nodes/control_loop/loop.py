@@ -121,7 +121,7 @@ class ControlLoop(ArmNode):
         sensors = [sensor for built in every for sensor in built.sensors if sensor != FLEXIBLE]
         if any(output.kind is FlexibleState for built in every for output in built.outputs):
             return sensors
-        sources = [getattr(stage, "source", "") for stage in (*self._pipeline.stages, self._pipeline.gate)]
+        sources = [self._pipeline.gate.source, *(stage.source for stage in self._pipeline.stages)]
         needed = topics.FLEXIBLE_STATE in sources or any(FLEXIBLE in built.sensors for built in every)
         return [*sensors, *([FLEXIBLE] if needed else ())]
 

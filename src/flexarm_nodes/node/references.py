@@ -200,7 +200,7 @@ class References:
         for stream in self._streams:
             who, newest, needed = stream.built.stage.name, stream.newest, stream.needed(stamp)
             # where a stage does not follow a reference at present, it says so itself
-            if not (needed or stream.once or bool(getattr(stream.built.stage, "refusal", ""))):
+            if not (needed or stream.once or stream.built.stage.refusal):
                 continue
             lack = stream.lack(stamp, self._timeout(who))
             if lack and needed:

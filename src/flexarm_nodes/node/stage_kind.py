@@ -16,6 +16,7 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.pipeline.stage import Stage
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
@@ -66,9 +67,12 @@ class StageKind:
         """Build the stage.
 
         Raises:
-            FlexarmError: the parameters are rejected, or the stage needs a reference that the kind does not read.
+            FlexarmError: the parameters are rejected, the stage is no Stage, or it needs a reference that the kind does
+                not read.
         """
         built = self.build(values, model)
+        if not isinstance(built.stage, Stage):
+            raise ConfigError(f"stage '{self.name}' is not derived from flexarm_core.pipeline.stage.Stage")
         if missing := built.stage.needs - set(self.reads):
             raise ConfigError(f"stage '{self.name}' needs {', '.join(sorted(missing))}, which its kind does not read")
         return built
@@ -82,7 +86,7 @@ class StageKind:
         values = row_values((*ARM_PARAMETERS, *self.parameters), parameters)
         built = self.built(values, ArmModel(description, tool, tuple(values["gravity"])))
         names = [name for name in self.reads if name in built.stage.needs]
-        if getattr(built.stage, "source", "") == topics.FLEXIBLE_STATE and "flexible" not in self.reads:
+        if built.stage.source == topics.FLEXIBLE_STATE and "flexible" not in self.reads:
             names.append("flexible")
         inputs = [STATES, *(Input(STREAMS[name][1], STREAMS[name][0].__name__) for name in names)]
         for sensor, name in built.sensors:

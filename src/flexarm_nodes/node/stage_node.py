@@ -70,9 +70,9 @@ class StageNode(ArmNode):
         values = self.table.values()
         self.built = built = self.build_stage(values, model)
         self.stage: Any = built.stage
-        self._observes, self.model = hasattr(built.stage, "observe"), model
+        self.model = model
         hears = {name: STREAMS[name][1] for name in self.HEARS} | self.TOPICS
-        if getattr(built.stage, "source", "") == topics.FLEXIBLE_STATE:
+        if built.stage.source == topics.FLEXIBLE_STATE:
             hears["flexible"] = topics.FLEXIBLE_STATE
         self._timeout: float = values.get("reference_timeout", 0.0)
         self._inputs.open(
@@ -83,7 +83,7 @@ class StageNode(ArmNode):
             lambda _: self._timeout,
             patient=True,
             before=built.before,
-            observe=self._observe if self._observes else None,
+            observe=self._observe if built.stage.observes else None,
         )
         if self._outputs is not None:
             self._outputs.close()
@@ -164,7 +164,7 @@ class StageNode(ArmNode):
         self._publish(tick)
         if tick.refused:
             self.refuse("; ".join(tick.refused.values()))
-        if not self._observes:
+        if not self.stage.observes:
             self._report(tick)
         for error in finish([self.stage]).values():
             self.refuse(error)

@@ -13,6 +13,7 @@ from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.status import NOT_LED, STOPPED, GateState
 from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.pipeline.pipeline import Pipeline
+from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, FlexibleSample, JointReference
@@ -43,11 +44,10 @@ class Seen:
     trips: int = 0  # number of trips so far
 
 
-class SourceStage:
+class SourceStage(Stage):
     """Source of references as a stage of a control loop."""
 
     name = "source"
-    needs: frozenset[str] = frozenset()
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer

@@ -31,6 +31,7 @@ from flexarm_core.pipeline.flexible_stages import FlexibleControlStage, Flexible
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.redundancy_stage import RedundancyStage
 from flexarm_core.pipeline.reference_stage import ReferenceStage
+from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.vibration_stage import VibrationStage
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
@@ -239,7 +240,7 @@ def test_what_a_stage_refuses_stops_the_arm_at_once_and_is_said(planar_3r):
     assert np.array_equal(run.command[-1], run.ticks[-1].joints.effort)  # and it recovers
 
 
-class Defective:
+class Defective(Stage):
     """A stage of somebody else behind the vibration controller: for ten samples it fails before it takes its input."""
 
     name, needs = "defective", frozenset({"joints"})
@@ -295,11 +296,10 @@ def test_two_stages_of_one_name_are_refused(planar_3r):
         Pipeline([line(planar_3r), line(planar_3r)], gate_stage(planar_3r))
 
 
-class Unrehearsed:
+class Unrehearsed(Stage):
     """A stage with a function that nobody has compiled."""
 
     name = "unrehearsed"
-    needs: frozenset[str] = frozenset()
 
     def reset(self):
         pass
