@@ -203,7 +203,8 @@ class ControlLoop(ArmNode):
             return
         if stamp == self._inputs.stamp:
             return  # the same repeated state, but it still waits for its sensors
-        self._inputs.admit(stamp)
+        if not self._inputs.admit(stamp):
+            return
         if came < self._begins:
             return  # it may have waited for a rehearsal: the next one would seem to have jumped ahead
         self._stamp = stamp

@@ -12,7 +12,7 @@
 - A reference that cannot be used is one of its stamp all the same: no older one replaces it.
 - Gains are checked where the arm is: at activation if a joint state has come by then, else with the first sample.
 
-Nothing of this is silent, and nothing raises beyond the callback of its message.
+Nothing of this is silent: what is rejected is an error, what a stage lacks and what is out of order a warning.
 """
 
 from __future__ import annotations
@@ -48,22 +48,6 @@ STREAMS: dict[str, tuple[Any, str, Callable[[Any, ArmModel, BuiltStage], Any]]] 
 }  # fmt: skip
 CALLED = {"tool": "tool reference", "joints": "joint reference", "flexible": "flexible state"}
 GIVEN = {kind: name for name, (kind, _, _) in STREAMS.items()}
-
-
-def set_back(stamp: int, newest: int | None) -> float:
-    """Return by how much [s] the clock was set back before a joint state of this stamp [ns]; 0: it was not.
-
-    Args:
-        stamp: stamp of the joint state [ns].
-        newest: stamp of the newest joint state before [ns], None before any.
-
-    Raises:
-        InputError: the joint state is out of order.
-    """
-    back = 0.0 if newest is None else (newest - stamp) * 1e-9
-    if 0.0 < back <= SET_BACK:
-        raise InputError(f"joint state is {back:.3f} s older than the newest: ignored")
-    return max(back, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from flexarm_nodes.messages.conversions import joint_reference_from_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import BuiltStage
-from flexarm_nodes.node.diagnostics import OK
+from flexarm_nodes.node.diagnostics import OK, WARN
 from flexarm_nodes.node.readings import Readings
-from flexarm_nodes.node.references import References, set_back
+from flexarm_nodes.node.references import SET_BACK, References
 
 
 class StageInputs:
@@ -140,19 +140,20 @@ class StageInputs:
             if built.prepare is not None:
                 built.prepare(position)
 
-    def admit(self, stamp: int) -> None:
-        """Process what waits, or begin anew, before a joint state of this stamp [ns].
-
-        Raises:
-            InputError: the joint state is out of order.
-        """
-        back = set_back(stamp, self._newest)
+    def admit(self, stamp: int) -> bool:
+        """Process what waits, or begin anew, before a joint state of this stamp [ns]; False: it is out of order."""
+        back = 0.0 if self._newest is None else (self._newest - stamp) * 1e-9
+        if 0.0 < back <= SET_BACK:
+            said = f"joint state is {back:.3f} s older than the newest: ignored"
+            self._node.diagnostics.report(WARN, said, self._newest or 0)
+            return False
         if back > 0.0:
             self._restart(back)
         else:
             self.flush()
         self._newest = stamp
         self.references.begin(stamp)
+        return True
 
     def put(self, joints: FlexibleSample) -> None:
         """Let a joint state wait for the readings and references of its stamp."""

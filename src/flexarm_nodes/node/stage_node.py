@@ -121,8 +121,7 @@ class StageNode(ArmNode):
         done = [tick for tick in (self._observed, self._tick) if tick is not None and tick.stamp == stamp]
         for tick in done:
             self._publish(tick)
-        if not done and stamp != self._inputs.stamp:  # a repeated state may still wait
-            self._inputs.admit(stamp)
+        if not done and stamp != self._inputs.stamp and self._inputs.admit(stamp):  # a repeated state may still wait
             self._inputs.put(self._inputs.readings.joints(raw))
 
     def _restart(self, back: float) -> None:
