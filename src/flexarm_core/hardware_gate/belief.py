@@ -39,12 +39,12 @@ class StateBelief:
     """Check the plausibility of each joint state against the last believed one.
 
     Position and velocity must agree, ``q - q' = (v + v') dt / 2``, the velocity must stay near its limit and must not
-    jump, unless the positions show the jump: efforts throw a joint that is lighter than its model. Nor may the deflection
-    of an elastic base jump. Where there is nothing to compare with (the first state, a new time
-    base, a gap of more than LONGEST), CONFIRMED consecutive states must agree with each other. The same holds for what
-    looks impossible (a collision, a joint that was pushed), and then the joints must be where the arm can have moved
-    since it was last believed. Else the states contradict what was believed: an encoder has jumped, or joints were
-    swapped. That lasts until it is allowed (``free``).
+    jump, unless the positions show the jump: efforts throw a joint that is lighter than its model. Nor may the
+    deflection of an elastic base jump. Where there is nothing to compare with (the first state, a new time base, a gap
+    of more than LONGEST), CONFIRMED consecutive states must agree with each other. The same holds for what looks
+    impossible (a collision, a joint that was pushed), and then the joints must be where the arm can have moved since it
+    was last believed. Else the states contradict what was believed: an encoder has jumped, or joints were swapped. That
+    lasts until it is allowed (``free``).
 
     A position is never accepted if it is farther beyond a limit than the two limits are apart. Readings of a joint that
     are bitwise identical although the command, or their own velocity, moves it are frozen (:class:`Stillness`). Frozen

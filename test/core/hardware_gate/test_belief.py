@@ -92,7 +92,13 @@ def test_a_joint_that_stood_still_is_believed_again_at_rest_while_nothing_moves_
 
 @pytest.mark.parametrize(
     ("velocity", "jump", "shown", "believed"),
-    [(0.0, 1.5, 0.0, True), (0.0, 2.2, 0.0, False), (0.0, 2.2, 0.9, True), (3.9, 1.5, 0.0, False), (3.9, 1.5, 1.0, True)],
+    [
+        (0.0, 1.5, 0.0, True),
+        (0.0, 2.2, 0.0, False),
+        (0.0, 2.2, 0.9, True),
+        (3.9, 1.5, 0.0, False),
+        (3.9, 1.5, 1.0, True),
+    ],
 )
 def test_a_velocity_that_jumps_by_more_than_the_motion_allows_is_believed_only_if_the_position_shows_it(
     velocity, jump, shown, believed
