@@ -13,7 +13,7 @@ from flexarm_core.hardware_gate.softness import Softness
 from flexarm_core.hardware_gate.speed_watch import CREEPING
 from flexarm_core.hardware_gate.timing import Timing
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import ArmState, Array, JointReference
+from flexarm_core.types import ArmState, Array
 
 
 class Commands:
@@ -110,10 +110,6 @@ class Commands:
             self._looked_ahead = True
             lost = lost or not self.is_predictable(state, min(2.0 * silence, timeout))
         return lost
-
-    def follow(self, reference: JointReference, state: ArmState) -> Array:
-        """Return the command (n,) that follows a reference within the limits."""
-        return self.law.follow(getattr(reference, self.law.mode), reference.friction, state, self._timing.age)
 
     def brake(self, state: ArmState) -> Array:
         """Return the command (n,) that brakes the arm; restart set points there if the arm did not follow them."""

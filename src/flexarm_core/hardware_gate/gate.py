@@ -74,15 +74,10 @@ class HardwareGate:
 
     def reset(self) -> None:
         """Forget everything except the settings."""
-        self._machine.reset()
-        self._count.reset()
-        self._trust.reset()
-        self._timing.forget()
-        self._timing.lateness.reset()
-        self._references.reset(self._timing.now())
+        for part in (self._machine, self._supervisor, self._count, self._trust, self._timing.lateness):
+            part.reset()
+        self._forget_time()
         self._commands.reset()
-        self._speed.reset()
-        self._supervisor.reset()
 
     def _begin_braking(self) -> None:
         self._commands.law.begin_stop()
@@ -319,8 +314,7 @@ class HardwareGate:
         timing, law, fallback = self._timing, self._commands.law, self._machine.fallback
         silence, timeout = timing.silence, self.config.state_timeout
         if self._trust.distrusted:
-            state = self._trust.trust_again(law, timing.now(), timeout)
-            self._see(state)
+            self._see(state := self._trust.trust_again(law, timing.now(), timeout))
             law.restart(state)
         elif fallback and silence > timeout:
             raise InputError(f"no usable joint state for {silence:.3f} s: the drives cannot be taken over")
@@ -414,12 +408,12 @@ class HardwareGate:
 
     def _use(self, reference: JointReference, came: float, state: ArmState) -> Array | None:
         """Return the command (n,) to a usable reference that came at a time [s], or None if it requires none."""
-        machine, commands = self._machine, self._commands
+        machine, commands, law = self._machine, self._commands, self._commands.law
         if machine.interrupted:
             return None
         reference = self.model.turns.reference_near(reference, state.position)
         self._references.use(reference, state.stamp, came)
-        effort, answered = commands.law.mode == "effort", commands.answered == state.stamp
+        effort, answered = law.mode == "effort", commands.answered == state.stamp
         if machine.ending or machine.state is GateState.TRIPPED:
             return None if answered else self._brake(state)
         if machine.state is GateState.STOPPING:
@@ -433,7 +427,7 @@ class HardwareGate:
             return None
         if waits:
             return self._brake(state)
-        command = commands.follow(reference, state)
+        command = law.follow(getattr(reference, law.mode), reference.friction, state, self._timing.age)
         if machine.state is not GateState.RUNNING:
             self._run()
         if effort:
