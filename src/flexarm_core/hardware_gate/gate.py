@@ -155,7 +155,7 @@ class HardwareGate:
         gap = 0.0 if before is None else (state.stamp - before.stamp) * 1e-9
         if not machine.interrupted:
             self._look_for_gap(gap)
-        if not self._believes(state, gap):
+        if not self._believes(state):
             return None
         timing.came(age)
         self._see(state)
@@ -335,7 +335,7 @@ class HardwareGate:
         self._timing.see(state.stamp)
         self._commands.see(state, self._count.reported)
 
-    def _believes(self, state: ArmState, gap: float) -> bool:
+    def _believes(self, state: ArmState) -> bool:
         """Return whether a state is believed; False: not yet, while nothing is commanded. InputError: it is not.
 
         States that contradict what was believed, or themselves, trip the gate: somebody must look at a sensor. Set
@@ -344,7 +344,7 @@ class HardwareGate:
         law, trusted, effort = self._commands.law, not self._trust.distrusted, self._commands.law.mode == "effort"
         idle, now = self._machine.fallback if effort else not law.rate.any(), self._timing.now()
         try:
-            return self._trust.believes(state, gap, law, now, idle=idle, silent=self._commands.silent)
+            return self._trust.believes(state, law, now, idle=idle, silent=self._commands.silent)
         finally:
             if trusted and self._trust.distrusted:
                 self._machine.trip(self._trust.distrusted, fallback=effort)

@@ -59,14 +59,13 @@ class SensorTrust:
         self._velocity.reset()
         self._offered: tuple[ArmState, float] | None = None  # newest state that agrees with others, and its arrival [s]
 
-    def believes(self, state: ArmState, gap: float, law: CommandLaw, now: float, *, idle: bool, silent: bool) -> bool:
+    def believes(self, state: ArmState, law: CommandLaw, now: float, *, idle: bool, silent: bool) -> bool:
         """Return whether a state is believed; False: not yet, while nothing is commanded.
 
         If velocities turn out to be wrong, the newest believed state gets those that the arm must be braked from.
 
         Args:
             state: received state.
-            gap: time since the newest believed state [s].
             law: law of the commands in force.
             now: current time [s].
             idle: whether no command moves the arm.
@@ -79,10 +78,10 @@ class SensorTrust:
             self._consider(state, law, now)
             raise InputError(self.distrusted)
         before, effort, uncommanded = self.state, law.mode == "effort", law.command is None
-        known, free = self.belief.sure, silent or uncommanded
-        doubt = self.belief.doubt(state, before, gap, law.caused, idle=idle, coasts=effort, free=free)
+        known, free, dt = self.belief.sure, silent or uncommanded, _time_between(before, state)
+        doubt = self.belief.doubt(state, before, dt, law.caused, idle=idle, coasts=effort, free=free)
         if not doubt and known and before is not None:
-            lie = self._lie(before, state, law, gap)
+            lie = self._lie(before, state, law, dt)
             if lie and not silent:
                 self.state = replace(before, velocity=self._velocity.velocity(state))
                 self._distrust(lie)
@@ -119,9 +118,9 @@ class SensorTrust:
     def _consider(self, state: ArmState, law: CommandLaw, now: float) -> None:
         """Look whether states agree with each other again, so that somebody may acknowledge them."""
         before = None if self._offered is None else self._offered[0]
-        gap = 0.0 if before is None else (state.stamp - before.stamp) * 1e-9
-        doubt = self.belief.doubt(state, before, gap, law.caused, idle=True, free=True)
-        if doubt or (before is not None and self._velocity.on_state(before, state, gap) >= 0):
+        dt = _time_between(before, state)
+        doubt = self.belief.doubt(state, before, dt, law.caused, idle=True, free=True)
+        if doubt or (before is not None and self._velocity.on_state(before, state, dt) >= 0):
             self._forget_motion()
         else:
             self._offered = state, now
@@ -144,3 +143,7 @@ class SensorTrust:
         self.distrusted, self.state, self._offered = "", state, None
         self.probation.begin()
         return state
+
+
+def _time_between(before: ArmState | None, state: ArmState) -> float:
+    return 0.0 if before is None else (state.stamp - before.stamp) * 1e-9
