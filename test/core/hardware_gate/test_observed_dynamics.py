@@ -14,7 +14,7 @@ from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.observed_dynamics import ObservedDynamics
-from flexarm_core.hardware_gate.status import GateState
+from flexarm_core.hardware_gate.state_machine import GateState
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, JointReference
 
