@@ -87,7 +87,31 @@ PLANTED = (
     Planted(
         "jumps of the velocity are believed", f"{GATE}/belief.py",
         "<= 0.5 * limit + sudden * table[ACCELERATION, i]", "<= 1e9 * limit", f"{CORE_TESTS}/test_belief.py"
-        "::test_a_velocity_that_jumps_by_more_than_the_motion_allows_is_believed_only_if_the_position_shows_it",
+        "::test_a_velocity_that_jumps_too_far_is_believed_only_if_the_position_shows_it",
+    ),
+    Planted(
+        "a hand that is lighter than told is taken for a sensor that lies", f"{GATE}/belief.py",
+        "        if apart <= SHOWN * jump * dt:", "        if False:", f"{CORE_TESTS}/test_belief.py",
+    ),
+    Planted(
+        "a joint that reverses is taken for an encoder that counts backward", f"{GATE}/belief.py",
+        " and not shown and ", " and ", f"{CORE_TESTS}/test_belief.py",
+    ),
+    Planted(
+        "velocities are believed though the joint does not move", f"{GATE}/belief.py",
+        "        if not apart <= 0.5 * RESOLUTION + SHOWN", "        if not apart <= 1e9 + SHOWN",
+        f"{CORE_TESTS}/test_belief.py",
+    ),
+    Planted(
+        "what accelerates the arm is taken for a load that lasts", f"{GATE}/observed_dynamics.py",
+        "            lacking -= scalars[SHARE]", "            lacking -= 0.0 * scalars[SHARE]",
+        f"{CORE_TESTS}/test_observed_dynamics.py",
+    ),
+    Planted(
+        "damping that is told is compensated in a stop", f"{GATE}/joint_dynamics.py",
+        "inertia, bias = blocks.H_m, blocks.c_m\n",
+        "inertia, bias = blocks.H_m, blocks.c_m + self.model.D_m * state.velocity\n",
+        f"{CORE_TESTS}/test_joint_dynamics.py",
     ),
     Planted(
         "positions need not fit the velocities", f"{GATE}/belief.py",
@@ -306,8 +330,8 @@ PLANTED = (
     ),
     Planted(
         "an encoder that begins to count backward is believed", f"{GATE}/belief.py",
-        "        if at_once and same and abs(before[i] - earlier[i]) <= 0.25 * jump:", "        if False:",
-        "encoder_backward",
+        "        if at_once and same and not shown and abs(before[i] - earlier[i]) <= 0.25 * jump:",
+        "        if False:", "encoder_backward",
     ),
     Planted(
         "one encoder that hangs is taken for a driver that repeats itself", f"{GATE}/belief.py",
