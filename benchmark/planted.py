@@ -108,6 +108,11 @@ PLANTED = (
         f"{CORE_TESTS}/test_observed_dynamics.py",
     ),
     Planted(
+        "a servo that has become weak stays so", f"{GATE}/observed_dynamics.py",
+        "        scalars[SHARE] += max(FIRST - scalars[SHARE], 0.0) * slowly", "        scalars[SHARE] += 0.0",
+        f"{CORE_TESTS}/test_observed_dynamics.py",
+    ),
+    Planted(
         "damping that is told is compensated in a stop", f"{GATE}/joint_dynamics.py",
         "inertia, bias = blocks.H_m, blocks.c_m\n",
         "inertia, bias = blocks.H_m, blocks.c_m + self.model.D_m * state.velocity\n",

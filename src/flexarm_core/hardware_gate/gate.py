@@ -160,7 +160,7 @@ class HardwareGate:
         timing.came(age)
         self._see(state)
         given = machine.fallback and self.config.fallback  # others have the drives
-        commands.law.observe(state, timing.age, applied=not (commands.silent or given))
+        commands.law.observe(state, timing.possible_age, applied=not (commands.silent or given))
         if timing.recovers(state, gap):
             machine.recover()
         if before is None and machine.stopped and commands.law.command is None:

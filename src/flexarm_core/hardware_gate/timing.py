@@ -14,6 +14,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 
 RELIEVED = 0.5  # fraction of the maximum age below which a stop caused by old states may end
+HINTED = 0.33  # multiple of the maximum age that is possible over an elastic base where the motion hints at a delay
 HOPELESS = 2.0  # multiple of the maximum age at which the fallback is requested at once; below it, after blind_time
 CLOCK_HINT = "; is use_sim_time set as it should be?"
 
@@ -38,7 +39,8 @@ class Timing:
     ) -> None:
         """Measure time with a monotonic clock [s]."""
         self._config, self._clock = config, clock
-        self.bearable = config.bearable_age(elastic_base=model.m > 0)
+        self._elastic = model.m > 0
+        self.bearable = config.bearable_age(elastic_base=self._elastic)
         self.arrivals = Arrivals(config.patience(limits), config.period)
         self.lateness = Lateness(limits.velocity, self.bearable, config.blind_time)
         self.response = Response(
@@ -74,6 +76,12 @@ class Timing:
     def silence(self) -> float:
         """Time since the newest believed state arrived [s]."""
         return self.now() - self._arrived_at
+
+    @property
+    def possible_age(self) -> float:
+        """Age with which efforts are observed [s]: a motion that hints at a delay may be a growing oscillation."""
+        hint = HINTED * self.bearable if self._elastic and self.response.hinted else 0.0
+        return max(self.age, hint)
 
     @property
     def age(self) -> float:
