@@ -30,7 +30,7 @@ from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.effort_step import examine, trust
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.limits import JointLimits
-from flexarm_core.hardware_gate.status import GateState
+from flexarm_core.hardware_gate.state_machine import GateState
 from flexarm_core.pipeline.base_wrench_stage import BaseWrenchStage
 from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.pipeline.stage import advance

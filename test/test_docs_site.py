@@ -42,13 +42,14 @@ def site(tmp_path_factory) -> Path:
 
 
 def test_every_page_is_built_without_a_warning(site):
-    assert {page.stem for page in DOCS.glob("*.md")} <= {page.stem for page in site.glob("*.html")}
+    pages = {page.relative_to(DOCS).with_suffix("") for page in [*DOCS.glob("*.md"), *DOCS.glob("decisions/*.md")]}
+    assert pages <= {page.relative_to(site).with_suffix("") for page in site.rglob("*.html")}
 
 
 def test_prose_is_wrapped_at_100_columns():
     """Tables, code, pictures and pages that a command writes are as wide as they need to be."""
     wide, written = [], {DOCS / f"{name}.md" for name in ("messages", "parameters", "permissions")}
-    for page in sorted({*DOCS.glob("*.md"), *DOCS.parent.glob("*.md")} - written):
+    for page in sorted({*DOCS.glob("*.md"), *DOCS.glob("decisions/*.md"), *DOCS.parent.glob("*.md")} - written):
         prose = re.sub(r"^( *)```.*?^\1```$|<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
         code = re.compile(r" *[|<!]| {4}")
         wide += [f"{page.name}: {line}" for line in prose.split("\n") if len(line) > 100 and not code.match(line)]
@@ -56,7 +57,7 @@ def test_prose_is_wrapped_at_100_columns():
 
 
 def test_no_page_loads_anything_from_another_server(site):
-    for page in site.glob("*.html"):
+    for page in site.rglob("*.html"):
         loaded = Loaded()
         loaded.feed(page.read_text(encoding="utf-8"))
         assert loaded.addresses and not [a for a in loaded.addresses if re.match(r"(https?:)?//", a)], page.name
@@ -65,8 +66,8 @@ def test_no_page_loads_anything_from_another_server(site):
 
 
 def test_every_picture_that_a_page_shows_is_there(site):
-    for page in site.glob("*.html"):
+    for page in site.rglob("*.html"):
         loaded = Loaded()
         loaded.feed(page.read_text(encoding="utf-8"))
         for address in loaded.addresses:
-            assert (site / re.sub(r"[?#].*", "", address)).is_file(), f"{page.name}: {address}"
+            assert (page.parent / re.sub(r"[?#].*", "", address)).is_file(), f"{page.name}: {address}"

@@ -6,7 +6,7 @@ import array
 import math
 import re
 from dataclasses import Field, dataclass, field, fields
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -53,15 +53,16 @@ class Setting:
         """
         wanted, listed = PYTHON_TYPES[self.kind.removesuffix("[]")], self.kind.endswith("[]")
         value = plain(value)
+        wrong = partial(ConfigError, setting=self.name, value=value)
         if listed and not isinstance(value, list):
-            raise ConfigError(f"{self.name} must be {self.kind}, got {value!r}")
+            raise wrong(f"{self.name} must be {self.kind}, got {value!r}")
         items = value if listed else [value]
         if wanted is float:
             items = [_as_double(item) for item in items]
         if any(not isinstance(item, wanted) or (wanted is not bool and isinstance(item, bool)) for item in items):
-            raise ConfigError(f"{self.name} must be {self.kind}, got {value!r}")
+            raise wrong(f"{self.name} must be {self.kind}, got {value!r}")
         if self.size is not None and len(items) != self.size:
-            raise ConfigError(f"{self.name} needs {self.size} values, got {len(items)}")
+            raise wrong(f"{self.name} needs {self.size} values, got {len(items)}")
         least = -math.inf if self.lower is None else self.lower
         most = math.inf if self.upper is None else self.upper
         usual = self.default if listed else (self.default, self.lower, self.upper)
@@ -69,11 +70,11 @@ class Setting:
         for item in items:
             if wanted is float and not math.isfinite(item) and item not in (usual or ()):
                 bounded = f" and {bounds}" if (least, most) != (-math.inf, math.inf) else ""
-                raise ConfigError(f"{self.name} must be finite{bounded}, got {value}")
+                raise wrong(f"{self.name} must be finite{bounded}, got {value}")
             if self.choices and item not in self.choices:
-                raise ConfigError(f"{self.name} must be one of {', '.join(self.choices)}; got '{item}'")
+                raise wrong(f"{self.name} must be one of {', '.join(self.choices)}; got '{item}'")
             if wanted in (int, float) and not least <= item <= most:
-                raise ConfigError(f"{self.name} must {bounds}, got {item}")
+                raise wrong(f"{self.name} must {bounds}, got {item}")
         return items if listed else items[0]
 
 

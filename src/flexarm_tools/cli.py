@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 
+import flexarm_core
 from flexarm_core.errors import FlexarmError
 from flexarm_core.robot.xacro_switch import NO_XACRO
 from flexarm_tools.commands import calibrate, check, demo, faults, map, plan, record, replay, run, schema, view
@@ -46,6 +47,7 @@ def main() -> None:
 def run_command(arguments: list[str]) -> int:
     """Run one command line; return its exit status."""
     parser = argparse.ArgumentParser(prog="flexarm", description="Robot arms that bend and arms on things that bend.")
+    parser.add_argument("--version", action="version", version=f"flexarm {flexarm_core.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         sub = commands.add_parser(name, help=command.HELP)

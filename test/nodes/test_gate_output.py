@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from flexarm_core.errors import InputError
-from flexarm_core.hardware_gate.status import NOT_LED, GateState, GateStatus
+from flexarm_core.hardware_gate.state_machine import NOT_LED, GateState, GateStatus
 from flexarm_nodes.hardware_gate.output import GateOutput
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.node.topics import JOINT_REFERENCE, JOINT_STATES, RESET_GATE, command_topic

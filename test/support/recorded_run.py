@@ -9,7 +9,7 @@ import numpy as np
 from pipeline_run import sample_of
 from scenario_pipeline import built_plant, changeable_pipeline
 
-from flexarm_core.hardware_gate.status import GateState
+from flexarm_core.hardware_gate.state_machine import GateState
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.types import Array
 from flexarm_nodes.node.diagnostics import ERROR

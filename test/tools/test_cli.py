@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from live import own_domain
 
+import flexarm_core
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.flexible_dynamics.modal_data import save_modal_data
 from flexarm_core.robot.load import load_robot_description
@@ -70,6 +71,11 @@ def node_processes(marker: str) -> list[str]:
             if "lib/flexarm/" in line and f"FLEXARM_TEST={marker}".encode() in environment:
                 lines.append(line)
     return lines
+
+
+def test_the_version_is_printed():
+    done = flexarm("--version")
+    assert (done.returncode, done.stdout) == (0, f"flexarm {flexarm_core.__version__}\n")
 
 
 def test_a_run_writes_its_figures_and_a_report_and_exits_with_0_and_with_1_where_an_expectation_fails(

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from flexarm_core.hardware_gate.status import NOT_LED
+from flexarm_core.hardware_gate.state_machine import NOT_LED
 from flexarm_core.types import ArmState
 from flexarm_tools.faults.arm_faults import NoFault
 from flexarm_tools.faults.arms import draw_arm

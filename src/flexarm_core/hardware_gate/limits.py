@@ -45,12 +45,19 @@ class JointLimits:
     def __post_init__(self) -> None:
         """Raise ConfigError for limits that are not numbers or leave no allowed range."""
         for name in ("velocity", "acceleration", "effort", "effort_rate", "following_error"):
-            if not np.all(getattr(self, name) > 0.0):
-                raise ConfigError(f"{name} limits must be > 0, got {getattr(self, name)}")
+            value = getattr(self, name)
+            if not np.all(value > 0.0):
+                raise ConfigError(f"{name} limits must be > 0, got {value}", setting=name, value=value)
         if not np.all(self.friction >= 0.0):
-            raise ConfigError(f"friction limits must be >= 0, got {self.friction}")
+            raise ConfigError(
+                f"friction limits must be >= 0, got {self.friction}", setting="friction", value=self.friction
+            )
         if not np.isfinite(self.acceleration).all():
-            raise ConfigError("acceleration limits must be finite: a stop needs a deceleration")
+            raise ConfigError(
+                "acceleration limits must be finite: a stop needs a deceleration",
+                setting="acceleration",
+                value=self.acceleration,
+            )
         if not np.all(self.lower < self.upper):
             raise ConfigError("lower position limits must lie below the upper ones")
         rows = (self.lower, self.upper, self.velocity, self.acceleration, self.effort, self.effort_rate, self.friction)

@@ -16,7 +16,8 @@ share directions in which it does not move.
 The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
 ``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . G^-1 y)`` is 1 for the right
 inertia. Above STRONG ``s`` falls fast (a hand lighter than told), below WEAK it rises slowly, on elastic bases beyond
-1, but only while a joint becomes faster than its acceleration limit allows.
+1, but only while a joint becomes faster than its acceleration limit allows. While little is asked of the arm it returns
+to 1: the push of a base that swings looks like a response, and a servo too weak would follow it.
 
 Links that bend answer an effort at once by much more than all that they carry: the filter is then as slow as the
 largest bandwidth of a servo on them demands (see ``softness``), and no load is estimated.
@@ -40,12 +41,12 @@ FILTER = 6.0  # periods: time constant of the low passes
 SETTLING = 2.0  # multiple of that time constant in which a servo on the accelerations corrects a velocity
 STRONG, WEAK = 1.3, 0.7  # response relative to the expected one at which the share of the inertia falls and rises
 FALL, RISE = 0.7, 1.15  # factors on the share in a sample
-FIRST, LEAST, MOST = 1.0, 0.03, 3.0  # share at first, and its bounds; on a rigid base it does not exceed 1
+FIRST, LEAST, MOST = 1.0, 0.03, 1.5  # share at first, and its bounds; on a rigid base it does not exceed 1
 SMOOTH, MEMORY = 0.5, 0.02  # weight of a new sample in what is compared, and [s] how long it is remembered
 COUNTS = 0.25  # fraction of the acceleration limits: smaller expected changes of the acceleration prove nothing
 ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the acceleration limits allow escape
 LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
-STEADY = 0.5  # [s] time constant of what lasts
+STEADY = 0.5  # [s] time constant of what lasts, and with which the share returns to its first value
 Z, W, GRAVITY, VELOCITY, PROFILE, CAUSE, EFFECT, EXPECTED, LASTING = range(9)  # rows of the memory
 SHARE, RESPONSE, LATER, FORECAST = range(4)  # scalars
 
@@ -216,6 +217,7 @@ def _observe(
         memory[LASTING, i] += slowly * (lacking - memory[LASTING, i])
     if not counts:
         scalars[RESPONSE:] *= kept
+        scalars[SHARE] += max(FIRST - scalars[SHARE], 0.0) * slowly
         return
     scalars[RESPONSE] = kept * scalars[RESPONSE] + response
     scalars[LATER] = kept * scalars[LATER] + later

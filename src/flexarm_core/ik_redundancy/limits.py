@@ -51,12 +51,13 @@ class MotionLimits:
         for name in ("lower", "upper", "velocity", "acceleration"):
             value = getattr(self, name)
             if np.shape(value) != (n,) or np.isnan(value).any():
-                raise ConfigError(f"{name} limits must be {n} numbers, got {value}")
+                raise ConfigError(f"{name} limits must be {n} numbers, got {value}", setting=name, value=value)
         if not (self.lower < self.upper).all():
             raise ConfigError(f"lower position limits must lie below the upper ones, got {self.lower} and {self.upper}")
         for name in ("velocity", "acceleration"):
-            if not (getattr(self, name) > 0.0).all():
-                raise ConfigError(f"{name} limits must be > 0, got {getattr(self, name)}")
+            value = getattr(self, name)
+            if not (value > 0.0).all():
+                raise ConfigError(f"{name} limits must be > 0, got {value}", setting=name, value=value)
 
     def table(self) -> Array:
         """Return the array (4, n) for the compiled functions: lower, upper, velocity, acceleration."""

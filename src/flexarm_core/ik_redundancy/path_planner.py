@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.errors import ConfigError, InputError, JointLimitError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
@@ -55,7 +55,7 @@ class PathError(InputError):
 
     def __init__(self, message: str, fraction: float) -> None:
         """Store the message and the feasible fraction of the path."""
-        super().__init__(message)
+        super().__init__(message, fraction)
         self.fraction = fraction
 
 
@@ -135,7 +135,14 @@ class PathPlanner:
             name for name, ok in zip(self.chain.joint_names, (start >= low) & (start <= high), strict=True) if not ok
         ]
         if outside:
-            raise InputError(f"{', '.join(outside)} begin outside their position limits: move them back first")
+            first = self.chain.joint_names.index(outside[0])
+            raise JointLimitError(
+                f"{', '.join(outside)} begin outside their position limits: move them back first",
+                outside[0],
+                float(start[first]),
+                float(self.limits.lower[first]),
+                float(self.limits.upper[first]),
+            )
         p, R = self.chain.pose(start)
         wanted, R_wanted = path.pose(0.0)
         turn = np.empty(3)

@@ -252,7 +252,8 @@ class RobotDescription:
         if wanted:
             if wanted not in self.links:
                 raise RobotDescriptionError(
-                    f"tool frame '{wanted}' is not a link of robot '{self.name}'; links: {', '.join(self.links)}"
+                    f"tool frame '{wanted}' is not a link of robot '{self.name}'; links: {', '.join(self.links)}",
+                    link=wanted,
                 )
             return wanted
         if "tool0" in self.links:

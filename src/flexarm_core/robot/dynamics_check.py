@@ -17,17 +17,19 @@ def check_dynamics(description: RobotDescription) -> None:
     for joint in massless_joints(description):
         raise RobotDescriptionError(
             f"joint '{joint.name}' moves link '{joint.child}', which has no <inertial> with a mass:"
-            " add mass, origin and inertia (dynamics need them)"
+            " add mass, origin and inertia (dynamics need them)",
+            joint=joint.name,
         )
     for link in description.links.values():
         wrong = impossible_inertia(link)
         if wrong and link.name != description.root:
-            raise RobotDescriptionError(f"link '{link.name}': {wrong}")
+            raise RobotDescriptionError(f"link '{link.name}': {wrong}", link=link.name)
     for name in description.actuated:
         if not description.joints[name].effort_limit > 0.0:
             raise RobotDescriptionError(
                 f"joint '{name}': <limit effort> is 0: the motor gives nothing; give what it can give, or leave <limit>"
-                " out of a continuous joint"
+                " out of a continuous joint",
+                joint=name,
             )
 
 
@@ -36,7 +38,8 @@ def check_independent(joint: Joint) -> None:
     if joint.mimic:
         raise RobotDescriptionError(
             f"joint '{joint.name}' mimics '{joint.mimic}': joints that depend on others are not supported; make it"
-            " fixed, or remove <mimic> and give it a motor"
+            " fixed, or remove <mimic> and give it a motor",
+            joint=joint.name,
         )
 
 

@@ -41,14 +41,15 @@ def read_elastic_joints(element: Element, joints: dict[str, Joint]) -> tuple[Ela
         check_known(tag, ("name", "stiffness", "damping"))
         name = tag.get("name", "")
         if name in by_name:
-            raise RobotDescriptionError(f"<flexibility>: elastic joint '{name}' is described twice")
+            raise RobotDescriptionError(f"<flexibility>: elastic joint '{name}' is described twice", joint=name)
         if name not in movable:
             raise RobotDescriptionError(
-                f"<flexibility>: elastic joint '{name}' does not exist; movable joints: {', '.join(movable)}"
+                f"<flexibility>: elastic joint '{name}' does not exist; movable joints: {', '.join(movable)}",
+                joint=name,
             )
         elastic = ElasticJoint(name, _number(tag, "stiffness"), _number(tag, "damping", 0.0))
         if not elastic.stiffness > 0.0 or elastic.damping < 0.0:
-            raise RobotDescriptionError(f"elastic joint '{name}': needs stiffness > 0 and damping >= 0")
+            raise RobotDescriptionError(f"elastic joint '{name}': needs stiffness > 0 and damping >= 0", joint=name)
         by_name[name] = elastic
     return tuple(by_name[name] for name in movable if name in by_name)
 
@@ -67,11 +68,14 @@ def read_actuated_joints(
     for tag in element.findall("./ros2_control/joint"):
         name = tag.get("name", "")
         if name not in joints:
-            raise RobotDescriptionError(f"<ros2_control>: joint '{name}' does not exist; joints: {', '.join(joints)}")
+            raise RobotDescriptionError(
+                f"<ros2_control>: joint '{name}' does not exist; joints: {', '.join(joints)}", joint=name
+            )
         if tag.find("command_interface") is not None:
             if name in springs:
                 raise RobotDescriptionError(
-                    f"joint '{name}' is elastic and has a command interface: it can be only one"
+                    f"joint '{name}' is elastic and has a command interface: it can be only one",
+                    joint=name,
                 )
             commanded.append(name)
     actuated = [name for name in movable if name not in springs and (not commanded or name in commanded)]
@@ -81,7 +85,8 @@ def read_actuated_joints(
     if free:
         raise RobotDescriptionError(
             f"joint '{free[0]}' moves but is neither actuated nor elastic: give it a <command_interface> in"
-            " <ros2_control>, an <elastic_joint> in <flexibility>, or make it fixed"
+            " <ros2_control>, an <elastic_joint> in <flexibility>, or make it fixed",
+            joint=free[0],
         )
     return tuple(actuated)
 
@@ -96,10 +101,12 @@ def read_armatures(element: Element, actuated: tuple[str, ...]) -> dict[str, flo
                 continue
             if name not in actuated:
                 raise RobotDescriptionError(
-                    f"joint '{name}' has an armature but no motor: only actuated joints take one: {', '.join(actuated)}"
+                    f"joint '{name}' has an armature but no motor: only actuated joints take one:"
+                    f" {', '.join(actuated)}",
+                    joint=name,
                 )
             if name in armatures:
-                raise RobotDescriptionError(f"joint '{name}' has two armatures: keep one")
+                raise RobotDescriptionError(f"joint '{name}' has two armatures: keep one", joint=name)
             text = (param.text or "").strip()
             try:
                 armatures[name] = float(text)
@@ -107,7 +114,8 @@ def read_armatures(element: Element, actuated: tuple[str, ...]) -> dict[str, flo
                 armatures[name] = np.nan
             if not 0.0 <= armatures[name] <= LARGEST:
                 raise RobotDescriptionError(
-                    f"joint '{name}': armature is '{text}', expected a finite number >= 0 [kg*m^2 | kg]"
+                    f"joint '{name}': armature is '{text}', expected a finite number >= 0 [kg*m^2 | kg]",
+                    joint=name,
                 )
     return armatures
 
@@ -172,25 +180,30 @@ def read_flexible_links(
         if name not in links or name == root:
             movable = ", ".join(link for link in links if link != root)
             raise RobotDescriptionError(
-                f"<flexibility>: flexible link '{name}' is not a link that moves; links: {movable}"
+                f"<flexibility>: flexible link '{name}' is not a link that moves; links: {movable}",
+                link=name,
             )
         if name in flexible:
-            raise RobotDescriptionError(f"<flexibility>: flexible link '{name}' is described twice")
+            raise RobotDescriptionError(f"<flexibility>: flexible link '{name}' is described twice", link=name)
         check_known(tag, ("name",), LINK_PARTS)
         beams, files = tag.findall("beam"), tag.findall("modal_data")
         if len(beams) + len(files) != 1:
-            raise RobotDescriptionError(f"flexible link '{name}' needs exactly one of <beam> and <modal_data>")
+            raise RobotDescriptionError(
+                f"flexible link '{name}' needs exactly one of <beam> and <modal_data>", link=name
+            )
         for file in files:
             check_known(file, ("uri",))
         uri = files[0].get("uri", "") if files else ""
         if files and not uri:
-            raise RobotDescriptionError(f"flexible link '{name}': <modal_data> needs a uri")
+            raise RobotDescriptionError(f"flexible link '{name}': <modal_data> needs a uri", link=name)
         flexible[name] = FlexibleLink(name, _read_beam(name, beams[0]) if beams else None, uri)
         for gauge in tag.findall("strain_gauge"):
             check_known(gauge, ("name", "x", "y", "z"))
             label = gauge.get("name", "")
             if not label or label in gauges:
-                raise RobotDescriptionError(f"flexible link '{name}': strain gauge '{label}' needs a name of its own")
+                raise RobotDescriptionError(
+                    f"flexible link '{name}': strain gauge '{label}' needs a name of its own", link=name
+                )
             position = np.array([_number(gauge, axis, 0.0) for axis in "xyz"])
             beam = flexible[name].beam
             if beam is not None and not 0.0 <= position[0] <= beam.length:
@@ -203,7 +216,7 @@ def _read_beam(link: str, tag: Element) -> Beam:
     try:
         check_known(tag, BEAM_ATTRIBUTES, ("origin",))
     except RobotDescriptionError as error:
-        raise RobotDescriptionError(f"flexible link '{link}': {error}") from error
+        raise RobotDescriptionError(f"flexible link '{link}': {error}", link=link) from error
     tip_mass = tag.get("tip_mass", "outboard")
     beam = Beam(
         length=_number(tag, "length"),
@@ -246,7 +259,7 @@ def _read_beam(link: str, tag: Element) -> Beam:
         ),
     ):
         if not condition:
-            raise RobotDescriptionError(f"flexible link '{link}': {wrong}")
+            raise RobotDescriptionError(f"flexible link '{link}': {wrong}", link=link)
     return beam
 
 

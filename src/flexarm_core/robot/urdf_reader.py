@@ -91,11 +91,13 @@ def _read_urdf(element: ElementTree.Element) -> urdf.Robot:
     for joint in robot.joints:
         for link in (joint.parent, joint.child):
             if link not in robot.link_map:
-                raise RobotDescriptionError(f"joint '{joint.name}': link '{link}' does not exist")
+                raise RobotDescriptionError(f"joint '{joint.name}': link '{link}' does not exist", joint=joint.name)
     children = Counter(joint.child for joint in robot.joints)
     for child, count in children.items():
         if count > 1:
-            raise RobotDescriptionError(f"link '{child}' is the child of several joints: a robot must be a tree")
+            raise RobotDescriptionError(
+                f"link '{child}' is the child of several joints: a robot must be a tree", link=child
+            )
     roots = [name for name in robot.link_map if name not in children]
     if len(roots) != 1:
         raise RobotDescriptionError(f"a robot needs exactly one root link, this one has: {', '.join(roots) or 'none'}")
@@ -120,9 +122,13 @@ def _convert_link(link: urdf.Link, colors: dict[str, tuple[float, ...]]) -> Link
             rotation = transform[:3, :3]
             inertia = rotation @ np.array(link.inertial.inertia.to_matrix(), dtype=float) @ rotation.T
         if not (np.isfinite(mass) and np.all(np.isfinite(inertia)) and np.all(np.isfinite(center))):
-            raise RobotDescriptionError(f"link '{link.name}': <inertial> holds a number that is not finite")
+            raise RobotDescriptionError(
+                f"link '{link.name}': <inertial> holds a number that is not finite", link=link.name
+            )
         if mass < 0.0 or np.linalg.eigvalsh(inertia)[0] < -1e-12 * max(1.0, float(np.abs(inertia).max())):
-            raise RobotDescriptionError(f"link '{link.name}': negative mass or inertia not positive semidefinite")
+            raise RobotDescriptionError(
+                f"link '{link.name}': negative mass or inertia not positive semidefinite", link=link.name
+            )
     return Link(link.name, mass, center, inertia, tuple(_shapes(link, colors)))
 
 
@@ -149,24 +155,31 @@ def _shapes(link: urdf.Link, colors: dict[str, tuple[float, ...]]) -> list[Shape
 def _convert_joint(joint: urdf.Joint) -> Joint:
     if joint.type not in (*MOVABLE_TYPES, "fixed"):
         raise RobotDescriptionError(
-            f"joint '{joint.name}': type '{joint.type}' is not supported; use {', '.join(MOVABLE_TYPES)} or fixed"
+            f"joint '{joint.name}': type '{joint.type}' is not supported; use {', '.join(MOVABLE_TYPES)} or fixed",
+            joint=joint.name,
         )
     axis = np.array(joint.axis if joint.axis is not None else (1.0, 0.0, 0.0), dtype=float)
     norm = float(np.linalg.norm(axis))
     if joint.type != "fixed" and not norm > 1e-9:
-        raise RobotDescriptionError(f"joint '{joint.name}': <axis> has no direction")
+        raise RobotDescriptionError(f"joint '{joint.name}': <axis> has no direction", joint=joint.name)
     limit, dynamics = joint.limit, joint.dynamics
     bounded = limit is not None and joint.type in ("revolute", "prismatic")
     lower = float(limit.lower or 0.0) if bounded else -np.inf
     upper = float(limit.upper or 0.0) if bounded else np.inf
     if not lower < upper:
-        raise RobotDescriptionError(f"joint '{joint.name}': lower limit {lower} is not below upper limit {upper}")
+        raise RobotDescriptionError(
+            f"joint '{joint.name}': lower limit {lower} is not below upper limit {upper}", joint=joint.name
+        )
     damping, friction = (float(dynamics.damping or 0.0), float(dynamics.friction or 0.0)) if dynamics else (0.0, 0.0)
     if damping < 0.0 or friction < 0.0:
-        raise RobotDescriptionError(f"joint '{joint.name}': <dynamics> is negative: {damping}, {friction}")
+        raise RobotDescriptionError(
+            f"joint '{joint.name}': <dynamics> is negative: {damping}, {friction}", joint=joint.name
+        )
     velocity, effort = _limit(joint, "velocity"), _limit(joint, "effort")
     if velocity == 0.0 and joint.type != "fixed":
-        raise RobotDescriptionError(f"joint '{joint.name}': <limit velocity> is 0: it could not move; make it fixed")
+        raise RobotDescriptionError(
+            f"joint '{joint.name}': <limit velocity> is 0: it could not move; make it fixed", joint=joint.name
+        )
     return Joint(
         name=joint.name,
         kind=joint.type,
@@ -187,7 +200,9 @@ def _convert_joint(joint: urdf.Joint) -> Joint:
 def _limit(joint: urdf.Joint, name: str) -> float:
     value = None if joint.limit is None else getattr(joint.limit, name)
     if value is not None and not value >= 0.0:
-        raise RobotDescriptionError(f"joint '{joint.name}': <limit {name}> is {value}, expected a number > 0")
+        raise RobotDescriptionError(
+            f"joint '{joint.name}': <limit {name}> is {value}, expected a number > 0", joint=joint.name
+        )
     return np.inf if value is None else float(value)
 
 
@@ -217,6 +232,7 @@ def _check_elastic_below_arm(description: RobotDescription) -> None:
             if inboard[link].name in description.actuated:
                 raise RobotDescriptionError(
                     f"elastic joint '{name}' lies outboard of actuated joint '{inboard[link].name}':"
-                    " elastic joints belong under the base"
+                    " elastic joints belong under the base",
+                    joint=name,
                 )
             link = inboard[link].parent

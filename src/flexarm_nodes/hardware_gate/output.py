@@ -17,7 +17,7 @@ from std_srvs.srv import Trigger
 from flexarm.msg import JointReference
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.hardware_gate.gate import HardwareGate
-from flexarm_core.hardware_gate.status import NOT_LED, STOPPED, GateState
+from flexarm_core.hardware_gate.state_machine import NOT_LED, STOPPED, GateState
 from flexarm_core.types import Array
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes.hardware_gate.controller_switch import AVAILABLE, CommandController, ControllerSwitch

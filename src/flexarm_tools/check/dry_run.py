@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flexarm_core.errors import ConfigError, FlexarmError
-from flexarm_core.hardware_gate.status import GateState
+from flexarm_core.hardware_gate.state_machine import GateState
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from flexarm_core.errors import InputError
-from flexarm_core.hardware_gate.status import NOT_LED, STOPPED, GateState
+from flexarm_core.hardware_gate.state_machine import NOT_LED, STOPPED, GateState
 from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.stage import Stage
@@ -86,9 +86,8 @@ class GateUnderTest:
             answer: source of references for a control loop.
         """
         self._now = 0.0
-        self.gate = hardware_gate(gate_values(mode, rate) | {"fallback_controller": "drives"}, model)
-        self.gate._clock = lambda: self._now
-        self.gate.reset()
+        values = gate_values(mode, rate) | {"fallback_controller": "drives"}
+        self.gate = hardware_gate(values, model, clock=lambda: self._now)
         self.loop = layout == LOOP
         self._pipeline = Pipeline([SourceStage(answer)], GateStage(self.gate)) if self.loop else None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flexarm_core.hardware_gate.status import NOT_LED
+from flexarm_core.hardware_gate.state_machine import NOT_LED
 from flexarm_core.types import ArmState, Array
 from flexarm_tools.faults.arms import Arm, promised_acceleration
 from flexarm_tools.faults.fault import Fault

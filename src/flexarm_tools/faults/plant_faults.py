@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from abc import ABC, abstractmethod
 
 import numpy as np
 
@@ -22,7 +23,7 @@ MOST = 10.0  # largest ratio of the true to the told inertia of a hand, or of th
 LESS, TRIES = 0.7, 30  # factor on a difference that is too large, and how often it is tried
 
 
-class PlantFault(Fault):
+class PlantFault(Fault, ABC):
     """The arm carries something else than the model says; its law is a PD with the weight that is told.
 
     Its gains are those of the true arm, as found by trying, so that without the gate the arm holds or hardly sags.
@@ -41,9 +42,9 @@ class PlantFault(Fault):
         if self.at_start:
             self.start = 0.0
 
+    @abstractmethod
     def with_difference(self, text: str, arm: Arm, share: float) -> str:
         """Return a robot description with a share of the difference that nobody mentioned."""
-        raise NotImplementedError
 
     def changed(self, text: str, source: Source, arm: Arm) -> str:
         """Return the plant with as much of the difference as motors and law bear; the law is tuned for it.

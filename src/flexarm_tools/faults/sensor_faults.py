@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ SCALE = 0.0, 0.6  # range of the factor on velocities
 READS = r"believ|position|velocity|readings|frozen|command|reset|late|track|limit|state|reference"
 
 
-class SensorFault(Fault):
+class SensorFault(Fault, ABC):
     """The readings of the joint that is fastest when the fault begins are wrong from then on."""
 
     cause = READS
@@ -38,9 +39,9 @@ class SensorFault(Fault):
         self.spoil(position, velocity, self.first)
         return ((0.0, replace(state, position=position, velocity=velocity)),)
 
+    @abstractmethod
     def spoil(self, position: Array, velocity: Array, first: ArmState) -> None:
         """Change the readings (n,), given the true state when the fault began."""
-        raise NotImplementedError
 
 
 class EncoderStuck(SensorFault):

@@ -124,6 +124,20 @@ def test_velocities_that_agree_with_each_other_are_believed_only_if_the_joint_mo
     assert ("" in doubts) is believed and doubts[0]
 
 
+@pytest.mark.parametrize(("moved", "believed"), [(0.0, True), (-1.0, False)])
+def test_a_velocity_that_reverses_is_a_motion_if_the_position_does_not_move_meanwhile(moved, believed):
+    """An encoder that begins to count backward goes back by as much as it went on before."""
+    belief, none, dt = of_one_joint(-1.0, 1.0), np.zeros(0), 0.001
+    newest = ArmState(0, 0.0 * ONE, 1.0 * ONE, none, none)
+    belief.doubt(newest, None, 0.0, lambda _: (ONE, ONE))
+    for tick in range(1, 4):
+        state = ArmState(tick * 1_000_000, tick * dt * ONE, (1.0 + 1e-6 * tick) * ONE, none, none)
+        assert belief.doubt(state, newest, dt, lambda _: (ONE, ONE)) == ""
+        newest = state
+    back = ArmState(4_000_000, newest.position + moved * dt, -0.95 * ONE, none, none)
+    assert (belief.doubt(back, newest, dt, lambda _: (ONE, ONE)) == "") is believed
+
+
 def on_a_base(deflection: float, rate: float, tick: int) -> ArmState:
     return ArmState(tick * 4_000_000, 0.0 * ONE, 1e-6 * tick * ONE, deflection * ONE, rate * ONE)
 

@@ -11,7 +11,7 @@ from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.config import COMMAND_MODES, HardwareGateConfig
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.limits import JointLimits
-from flexarm_core.hardware_gate.status import GateState
+from flexarm_core.hardware_gate.state_machine import GateState
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, JointReference
 
@@ -113,7 +113,7 @@ class Bench:
                     self.hear(self.true(speed), led=False)
                 for _ in range(4):
                     self.hear(self.true(), led=False)
-            elif event == "resume" and gate._interrupted:
+            elif event == "resume" and gate._machine.interrupted:
                 self.silent = False
                 self.answer(lambda: gate.resume(rng.choice(COMMAND_MODES)))
             elif event == "change" and not self.silent:
@@ -151,7 +151,7 @@ EVENTS = (  # garbage twice: it comes more often
 def settle(bench: Bench) -> None:
     """True states and good references again."""
     gate = bench.gate
-    if gate._interrupted:
+    if gate._machine.interrupted:
         bench.silent = False
         bench.answer(gate.resume)
     for k in range(200):

@@ -18,7 +18,7 @@ from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.limits import JointLimits, hardest_braking
 from flexarm_core.hardware_gate.speed_watch import SpeedWatch
-from flexarm_core.hardware_gate.status import GateState
+from flexarm_core.hardware_gate.state_machine import GateState
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, JointReference
 
@@ -164,14 +164,14 @@ def test_who_commands_late_is_still_suspected_after_the_drives_had_another_contr
     gate, arm = make_gate(planar_3r, lockstep=False), Arm(planar_3r)
     meet(gate, arm.state)
     arm.step(gate.on_reference(effort_for(planar_3r, arm.state, np.zeros(3))))
-    gate._response.age = 0.065
+    gate._timing.response.age = 0.065
     gate.on_state(arm.state)
     assert gate.status.fallback
     for tick in range(400):
         arm.step(30.0 * np.sin(0.1 * tick) * np.array([1.0, 0.5, 0.2]))
         gate.on_state(arm.state)
     gate.acknowledge()
-    assert gate._response.suspected == 0.065
+    assert gate._timing.response.suspected == 0.065
 
 
 def test_one_state_that_is_too_old_is_not_followed(planar_3r):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.limits import JointLimits
-from flexarm_core.hardware_gate.status import NOT_LED, GateState
+from flexarm_core.hardware_gate.state_machine import NOT_LED, GateState
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, JointReference
 
@@ -27,7 +28,7 @@ def gate(planar_3r) -> HardwareGate:
     return make(planar_3r, "effort")
 
 
-def make(model: ArmModel, mode: str) -> HardwareGate:
+def make(model: ArmModel, mode: str, clock=time.monotonic) -> HardwareGate:
     limits = JointLimits(
         lower=model.lower,
         upper=model.upper,
@@ -36,7 +37,7 @@ def make(model: ArmModel, mode: str) -> HardwareGate:
         effort=model.effort_limit,
         effort_rate=np.full(model.n, np.inf),
     )
-    return HardwareGate(model, limits, HardwareGateConfig(command_mode=mode, period=PERIOD, recovery_samples=3))
+    return HardwareGate(model, limits, HardwareGateConfig(command_mode=mode, period=PERIOD, recovery_samples=3), clock)
 
 
 def state(tick: int, position=START, velocity=(0.0, 0.0, 0.0)) -> ArmState:
@@ -152,15 +153,14 @@ def test_without_a_measurement_there_is_nothing_to_hold(gate):
 
 @pytest.mark.parametrize("mode", ["effort", "velocity", "position"])
 def test_a_state_from_before_a_silence_says_nothing_of_where_the_arm_is_now(planar_3r, mode):
-    gate, now = make(planar_3r, mode), [0.0]
-    gate._clock = lambda: now[0]
-    gate.reset()
+    now = 0.0
+    gate = make(planar_3r, mode, lambda: now)
     for tick in (-1, 0, 1):
         answers(gate, state(tick, velocity=(0.5, 0.0, 0.0)))
     gate.interrupt("controller deactivated", silent=True)
-    now[0] = 1.0  # no state comes, whoever has the drives may move the arm
+    now = 1.0  # no state comes, whoever has the drives may move the arm
     assert gate.resume() is None
-    now[0] = 1.2
+    now = 1.2
     assert gate.on_tick() is None
     moving = replace(state(700, velocity=(0.5, 0.0, 0.0)), position=ELSEWHERE)
     slower = np.array([0.5 - ACCELERATION * PERIOD, 0.0, 0.0])

@@ -8,7 +8,7 @@ from gated_arm import PERIOD, Arm, effort_for, make_gate
 
 from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.lateness import LEAST, RECENT, Lateness
-from flexarm_core.hardware_gate.status import GateState
+from flexarm_core.hardware_gate.state_machine import GateState
 from flexarm_core.hardware_gate.supervisor import SupervisorConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState

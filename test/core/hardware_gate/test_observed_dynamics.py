@@ -14,7 +14,7 @@ from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.observed_dynamics import ObservedDynamics
-from flexarm_core.hardware_gate.status import GateState
+from flexarm_core.hardware_gate.state_machine import GateState
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, JointReference
 
@@ -147,6 +147,22 @@ def test_a_hand_that_is_lighter_than_told_lowers_the_share_before_it_shakes():
         arm.step(effort)
         fastest = max(fastest, float(np.abs(arm.v).max()))
     assert fastest < 1.0 and np.abs(arm.v).max() < 0.05
+
+
+def test_while_little_is_asked_of_the_arm_the_share_returns_to_what_is_told():
+    arm = Loaded(hand=0.1)
+    observed, effort = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD), None
+    arm.v = np.array([0.0, 0.0, 0.0, 0.5, -0.5, 0.5])
+    least = 1.0
+    for _ in range(1000):
+        state = arm.state
+        observed.observe(state, effort)
+        asked = np.clip(-40.0 * state.velocity, -20.0, 20.0)
+        effort = observed.effort(state, asked)
+        observed.expect(asked)
+        arm.step(effort)
+        least = min(least, observed.share)
+    assert least < 0.6 and observed.share > 1.5 * least  # and falls again where the hand shakes
 
 
 @pytest.mark.parametrize("load", [0.5, 1.0, 1.5])

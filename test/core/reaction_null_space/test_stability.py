@@ -12,7 +12,7 @@ from robots import URDF, find
 from stability_cases import POSITION_AXES, StabilityCase, elastic_case, random_cases
 from vibration_loop import control, make_plant
 
-from flexarm_core.errors import ConfigError
+from flexarm_core.errors import ConfigError, GainError
 from flexarm_core.reaction_null_space.coupling.base_modes import base_modes
 from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
 from flexarm_core.reaction_null_space.stability.sampled_model import SampledModel
@@ -141,8 +141,11 @@ def test_what_is_said_to_be_the_largest_is_accepted_and_what_is_above_is_not(boo
     assert 0.3 < largest < 1.0
     found = check_gains(model, BOOM_POSTURE, replace(SERVO, damping_ratio=0.99 * largest), selection, sampling, TOOL)
     assert found is not None
-    with pytest.raises(ConfigError, match=rf"the largest stable one is {np.floor(100 * largest) / 100:g} "):
+    with pytest.raises(GainError, match=rf"the largest stable one is {np.floor(100 * largest) / 100:g} ") as refused:
         check_gains(model, BOOM_POSTURE, replace(SERVO, damping_ratio=1.05 * largest), selection, sampling, TOOL)
+    error = refused.value
+    assert (error.setting, error.value) == ("damping_ratio", 1.05 * largest)
+    check_gains(model, BOOM_POSTURE, replace(SERVO, damping_ratio=error.largest), selection, sampling, TOOL)
 
 
 def test_the_crossing_parts_growth_from_decay_and_lies_a_margin_above_what_is_accepted(boom):

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from flexarm_core.errors import ConfigError
+from flexarm_core.errors import ConfigError, GainError
 from flexarm_core.reaction_null_space.reactionless.velocity_law import VelocityLawConfig
 from flexarm_core.reaction_null_space.stability.velocity_law_poles import check_velocity_gains, velocity_law_poles
 
@@ -16,9 +16,12 @@ POSTURES = [np.array([0.5 * np.pi, 0.0]), np.array([0.3, 0.4]), np.array([1.2, 2
 
 
 def largest_said(model, postures):
-    with pytest.raises(ConfigError, match="the largest stable one is") as refused:
+    with pytest.raises(GainError, match="the largest stable one is") as refused:
         check_velocity_gains(model, postures, VelocityLawConfig(5000.0), **SAMPLED)
-    return float(re.search(r"largest stable one is (\S+) 1/s", str(refused.value))[1])
+    error, said = refused.value, float(re.search(r"largest stable one is (\S+) 1/s", str(refused.value))[1])
+    assert (error.setting, error.value) == ("vibration_gain", 5000.0)
+    assert error.largest == pytest.approx(said, rel=1e-3)
+    return said
 
 
 def test_the_limit_that_is_said_is_stable_and_a_little_more_is_not(trep):

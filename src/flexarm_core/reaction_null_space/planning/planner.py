@@ -18,7 +18,7 @@ from itertools import islice
 import numpy as np
 from scipy.interpolate import BSpline, make_interp_spline
 
-from flexarm_core.errors import InputError
+from flexarm_core.errors import InputError, JointLimitError
 from flexarm_core.reaction_null_space.coupling.coupling_momentum import CouplingMomentum
 from flexarm_core.reaction_null_space.planning.plan import ReactionPlan, loads_along, plan_along
 from flexarm_core.reaction_null_space.reactionless.free_search import FreeSearch
@@ -223,9 +223,13 @@ class ReactionPlanner:
         for joint, name in enumerate(model.joint_names):
             low, high = self._bounds.lower[joint], self._bounds.upper[joint]
             if not low <= checked[joint] <= high:
-                raise InputError(
+                raise JointLimitError(
                     f"joint '{name}' of the start posture is at {checked[joint]:.4g}, beyond its limits less"
-                    f" {self.config.inset:g}: [{low:.4g}, {high:.4g}]"
+                    f" {self.config.inset:g}: [{low:.4g}, {high:.4g}]",
+                    name,
+                    float(checked[joint]),
+                    float(low),
+                    float(high),
                 )
         miss = float(np.linalg.norm(self.motions.tool(checked)[0] - begin))
         if miss > self.config.tool_tolerance:

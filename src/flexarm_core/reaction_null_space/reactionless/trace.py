@@ -13,7 +13,7 @@ from scipy.integrate import DOP853
 from scipy.interpolate import BPoly
 from scipy.optimize import brentq
 
-from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.errors import ConfigError, InputError, JointLimitError
 from flexarm_core.reaction_null_space.coupling.null_direction import ALL, NullDirection
 from flexarm_core.reaction_null_space.reactionless.path import PathEnd, PathKnots, ReactionlessPath
 from flexarm_core.robot.arm_model import ArmModel
@@ -64,9 +64,13 @@ def trace(
     bounds = _bounds(model, lower, upper)
     for joint, name in enumerate(model.joint_names):
         if not bounds[0][joint] <= start[joint] <= bounds[1][joint]:
-            raise InputError(
+            raise JointLimitError(
                 f"joint '{name}' at {start[joint]:.6g} is beyond its limits"
-                f" [{bounds[0][joint]:.6g}, {bounds[1][joint]:.6g}]"
+                f" [{bounds[0][joint]:.6g}, {bounds[1][joint]:.6g}]",
+                name,
+                float(start[joint]),
+                float(bounds[0][joint]),
+                float(bounds[1][joint]),
             )
     vector = field.at(start)
     if vector.conditioning <= singular_threshold:

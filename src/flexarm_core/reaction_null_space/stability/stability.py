@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flexarm_core.errors import ConfigError
+from flexarm_core.errors import ConfigError, GainError
 from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
 from flexarm_core.reaction_null_space.stability.sampled_model import SampledModel
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
@@ -182,7 +182,8 @@ def check_gains(
         The limit found, searched up to the requested gain; None if there is no base feedback.
 
     Raises:
-        ConfigError: the gains are rejected; the message gives the largest gain that would be accepted.
+        GainError: the gain of the base feedback is rejected; it has the largest one that would be accepted.
+        ConfigError: the loop is rejected without base feedback, too.
     """
     margin = Margin() if margin is None else margin
     literal = config.vibration_gain > 0.0
@@ -206,7 +207,8 @@ def check_gains(
         if found.crossing > asked:
             beyond = found.limited_by or f"with {margin.feedback:g} times the feedback"
             state = f"{name} {asked:g} is stable with {sampling}, but not {beyond}"
-        raise ConfigError(f"{state}: the largest stable one is {_down(found.accepted)} ({at})")
+        message = f"{state}: the largest stable one is {_down(found.accepted)} ({at})"
+        raise GainError(message, name, asked, found.accepted)
     return found
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import expm
 
 from flexarm_core.entrance import number
-from flexarm_core.errors import ConfigError
+from flexarm_core.errors import ConfigError, GainError
 from flexarm_core.reaction_null_space.reactionless.velocity_law import VelocityLaw, VelocityLawConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
@@ -122,7 +122,8 @@ def check_velocity_gains(
         delay: delay of the measurements, in periods.
 
     Raises:
-        ConfigError: the gains are unstable at one of the postures.
+        GainError: the vibration gain is unstable at one of the postures; it has the largest stable one.
+        ConfigError: so is any vibration gain.
     """
     poles = partial(velocity_law_poles, drive_bandwidth=drive_bandwidth, period=period, delay=delay)
     largest_gain = partial(largest_stable_gain, drive_bandwidth=drive_bandwidth, period=period, delay=delay)
@@ -135,9 +136,12 @@ def check_velocity_gains(
         f" momentum_gain {config.momentum_gain:g} and path_gain {config.path_gain:g} 1/s"
     )
     if limit > 0.0:
-        raise ConfigError(
+        raise GainError(
             f"vibration_gain {config.vibration_gain:g} 1/s is unstable {loop}:"
-            f" the largest stable one is {limit:.4g} 1/s"
+            f" the largest stable one is {limit:.4g} 1/s",
+            "vibration_gain",
+            config.vibration_gain,
+            limit,
         )
     raise ConfigError(f"no vibration_gain is stable {loop}: lower momentum_gain or path_gain, or the delay")
 

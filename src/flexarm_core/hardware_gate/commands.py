@@ -1,0 +1,171 @@
+"""Commands: answers to states, and commands while no state is believed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexarm_core.hardware_gate.command_law import CommandLaw
+from flexarm_core.hardware_gate.config import HardwareGateConfig
+from flexarm_core.hardware_gate.lateness import AT_REST
+from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.hardware_gate.prediction import Prediction
+from flexarm_core.hardware_gate.softness import Softness
+from flexarm_core.hardware_gate.speed_watch import CREEPING
+from flexarm_core.hardware_gate.timing import Timing
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState, Array
+
+
+class Commands:
+    """Commands by the law of the command mode.
+
+    Without a believable state, effort mode continues with the state that the model predicts from the last believable
+    one: first it keeps the current velocity, because the states may only be late, then it brakes. A position command is
+    in the turn in which the encoder reported the newest believed state.
+
+    Attributes:
+        law: law of the command mode.
+        silent: whether no command is sent, as no drive accepts any.
+        blind: whether no believable state is available now.
+        answered: stamp of the newest answered state [ns].
+        rebase: whether set points must restart from the measured position, as a joint did not follow them.
+    """
+
+    def __init__(
+        self, model: ArmModel, limits: JointLimits, config: HardwareGateConfig, timing: Timing, soft: Softness | None
+    ) -> None:
+        """Command an arm; ``soft``: bounds of a stop of an arm that bends."""
+        self._model, self._limits, self._config, self._timing, self._soft = model, limits, config, timing, soft
+        self._prediction = Prediction(model, limits.velocity)
+        self.set_mode(config.command_mode)
+        self.reset()
+
+    def set_mode(self, mode: str) -> None:
+        """Forget earlier commands, and use the law of this mode."""
+        config = self._config
+        self.answered: int | None = None
+        self.law = CommandLaw(
+            self._model, self._limits, mode, config.period, config.horizon(), config.hold_frequency, self._soft
+        )
+
+    def reset(self) -> None:
+        """Forget everything but the mode."""
+        self.silent = False
+        self._given_at = self._timing.now()
+        self.law.reset()
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin a new time base, without a state."""
+        self.blind = False
+        self._turned: Array | None = None
+        self._prediction.reset()
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin a new time base."""
+        self.answered, self.rebase = None, False
+        self._looked_ahead = False  # whether it was checked that the motion can be predicted while states are missing
+
+    def see(self, state: ArmState, turned: Array | None) -> None:
+        """Go on from a believed state, reported in other turns, farther by ``turned`` (n,)."""
+        self._turned, self._looked_ahead = turned, False
+        if self.blind:
+            self.blind = False
+            self.law.braking.see(state.position)
+        self._prediction.reset()
+
+    def is_at_rest(self, state: ArmState) -> bool:
+        """Return whether the arm is known to be at rest, or nothing more can be done to stop it."""
+        if self.silent or self.law.command is None:
+            return True
+        if self.law.mode != "effort":
+            return not self.law.rate.any()
+        if self.blind:
+            return self._timing.silence > self._config.blind_time
+        return self._is_slower(AT_REST, state.velocity)
+
+    def is_slow(self, state: ArmState) -> bool:
+        """Return whether a stop has slowed the arm, and the set points to which drives pull joints."""
+        set_points = self.law.mode == "effort" or self._is_slower(CREEPING, self.law.rate)
+        return set_points and self._is_slower(CREEPING, state.velocity)
+
+    def _is_slower(self, share: float, velocity: Array) -> bool:
+        return bool((np.abs(velocity) <= share * self._limits.velocity).all())
+
+    def is_predictable(self, state: ArmState, ahead: float) -> bool:
+        """Return whether the motion after a state can be predicted so far ahead [s] with the effort in force.
+
+        Commands are likely to be as late as states, so the effort in force acts for twice the age of the newest state.
+        """
+        law = self.law
+        return law.command is None or self._prediction.holds(state, law.command - law.friction - law.load(state), ahead)
+
+    def is_lost(self, state: ArmState, silence: float) -> bool:
+        """Return whether the motion cannot be predicted any more, ``silence`` [s] after the newest believed state."""
+        if silence <= self._timing.arrivals.longest:
+            return False
+        lost, timeout = not self._prediction.is_believable, self._config.state_timeout
+        if not self._looked_ahead and silence < timeout:
+            self._looked_ahead = True
+            lost = lost or not self.is_predictable(state, min(2.0 * silence, timeout))
+        return lost
+
+    def brake(self, state: ArmState) -> Array:
+        """Return the command (n,) that brakes the arm; restart set points there if the arm did not follow them."""
+        law, timing = self.law, self._timing
+        if self.rebase and law.mode == "position" and not law.rate.any() and self._is_slower(AT_REST, state.velocity):
+            self.rebase = False
+            law.restart(state)
+            law.rate = np.zeros(self._model.n)
+            return state.position.copy()
+        suspected = timing.response.suspected
+        late = timing.too_late or suspected > 0.0
+        return law.brake(state, self._config.period, max(timing.age, suspected), late=late)
+
+    def bridge(self, state: ArmState, *, brakes: bool, bears: bool) -> Array | None:
+        """Give the command (n,) while no state is believed.
+
+        Args:
+            state: newest believed state.
+            brakes: whether efforts brake the arm, else they keep its velocity; set points always come to rest.
+            bears: whether efforts only compensate gravity.
+        """
+        law, dt = self.law, self._config.period
+        if not self._config.lockstep:
+            dt = min(max(self._timing.now() - self._given_at, 1e-4), self._config.state_timeout)
+        if law.mode != "effort":
+            return self.give(law.brake(state, dt), dt)
+        load = law.load(state)
+        if bears:
+            return self.give(law.bear(self._prediction.rest() or state, dt), dt)
+        effort = law.command if law.command is not None else self._model.gravity_effort(state)
+        predicted = self._prediction.advance(state, effort - law.friction - load, dt)
+        return self.give(law.brake(predicted, dt, predicted=True) if brakes else law.coast(predicted, dt), dt)
+
+    def rest(self, state: ArmState) -> Array | None:
+        """Return the last command before control ends: gravity effort at the last posture, zero velocity, or None."""
+        if self.silent or self.law.mode == "position":
+            return None
+        if self.law.mode == "velocity":
+            return np.zeros(self._model.n)
+        return self._model.gravity_effort(self._prediction.rest() or state) + self.law.load(state)
+
+    def since(self, state: ArmState) -> float:
+        """Return the time since the previously answered state [s], at most 1 s."""
+        if self.answered is None:
+            return self._config.period
+        return min(max((state.stamp - self.answered) * 1e-9, 0.0), 1.0)
+
+    def answer(self, state: ArmState, command: Array) -> Array | None:
+        """Give a command (n,) that answers a state."""
+        self.answered = state.stamp
+        return self.give(command, self._config.period)
+
+    def give(self, command: Array, dt: float) -> Array | None:
+        """Return a command (n,) as the drives get it, ``dt`` [s] after the last one: it is in force from now on."""
+        if self.silent:
+            return None
+        self._given_at = self._timing.now()
+        command = self.law.remember(command, dt)
+        return command if self._turned is None or self.law.mode != "position" else command + self._turned

@@ -1,0 +1,149 @@
+"""SensorTrust: decides which measured states are believed, and keeps the newest of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from flexarm_core.errors import InputError
+from flexarm_core.hardware_gate.belief import WAITS, believe
+from flexarm_core.hardware_gate.command_law import CommandLaw
+from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.hardware_gate.probation import Probation
+from flexarm_core.hardware_gate.velocity_check import VelocityCheck
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState
+
+
+class SensorTrust:
+    """Believe plausible states, until they contradict what was believed, themselves, or the commands.
+
+    Then a sensor is wrong, and no state is believed until somebody has looked at it (:meth:`trust_again`).
+
+    Attributes:
+        state: newest believed state, None if there is none.
+        distrusted: why a sensor is not trusted any more, empty if all are.
+        belief: plausibility of single states.
+        probation: whether joints move as commanded after a sensor was wrong.
+    """
+
+    def __init__(self, model: ArmModel, limits: JointLimits, *, lockstep: bool) -> None:
+        """Judge the states of an arm; ``lockstep``: see :func:`believe`."""
+        self._limits, self._names = limits, model.joint_names
+        own = np.where(np.isfinite(model.velocity_limit), model.velocity_limit, limits.velocity)
+        believed = replace(limits, velocity=np.maximum(limits.velocity, own))
+        self.belief = believe(model, believed, lockstep=lockstep)
+        self._velocity = VelocityCheck(believed)
+        self.probation = Probation(limits.velocity)
+        self.reset()
+
+    def reset(self) -> None:
+        """Trust all sensors."""
+        self.distrusted = ""
+        self.belief.reset()
+        self.probation.end()
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the newest state."""
+        self.state: ArmState | None = None
+        self._forget_motion()
+
+    def unsettle(self) -> None:
+        """Believe states again once they agree with each other."""
+        self.belief.unsettle()
+        self._forget_motion()
+
+    def _forget_motion(self) -> None:
+        self._velocity.reset()
+        self._offered: tuple[ArmState, float] | None = None  # newest state that agrees with others, and its arrival [s]
+
+    def believes(self, state: ArmState, law: CommandLaw, now: float, *, idle: bool, silent: bool) -> bool:
+        """Return whether a state is believed; False: not yet, while nothing is commanded.
+
+        If velocities turn out to be wrong, the newest believed state gets those that the arm must be braked from.
+
+        Args:
+            state: received state.
+            law: law of the commands in force.
+            now: current time [s].
+            idle: whether no command moves the arm.
+            silent: whether the drives get no commands: others may move the arm.
+
+        Raises:
+            InputError: the state is not believable; see also :attr:`distrusted`.
+        """
+        if self.distrusted:
+            self._consider(state, law, now)
+            raise InputError(self.distrusted)
+        before, effort, uncommanded = self.state, law.mode == "effort", law.command is None
+        known, free, dt = self.belief.sure, silent or uncommanded, _time_between(before, state)
+        doubt = self.belief.doubt(state, before, dt, law.caused, idle=idle, coasts=effort, free=free)
+        if not doubt and known and before is not None:
+            lie = self._lie(before, state, law, dt)
+            if lie and not silent:
+                self.state = replace(before, velocity=self._velocity.velocity(state))
+                self._distrust(lie)
+                raise InputError(lie)
+            self.state = state
+            return True
+        self._velocity.reset()
+        if not doubt:
+            self.state = state
+            return True
+        if effort and known and before is not None and (hidden := self.belief.hidden) is not None:
+            self.state = replace(before, velocity=hidden)
+        if self.belief.contradiction and not free:
+            self._distrust(self.belief.contradiction)
+        if not (silent or (doubt is WAITS and uncommanded)):
+            raise InputError(doubt)
+        return False
+
+    def _distrust(self, lie: str) -> None:
+        self.distrusted = lie
+        self.unsettle()
+
+    def _lie(self, before: ArmState, state: ArmState, law: CommandLaw, dt: float) -> str:
+        """Return how a joint contradicts itself or its command over many states, empty if none does."""
+        joint = self._velocity.on_state(before, state, dt)
+        if joint >= 0:
+            return f"position and velocity of {self._names[joint]} contradict each other"
+        if self.probation.active and law.mode == "effort" and law.command is not None:
+            joint = self.probation.on_motion(law.caused(state)[1], state.velocity - before.velocity, dt)
+            if joint >= 0:
+                return f"{self._names[joint]} does not move as commanded since the last reset"
+        return ""
+
+    def _consider(self, state: ArmState, law: CommandLaw, now: float) -> None:
+        """Look whether states agree with each other again, so that somebody may acknowledge them."""
+        before = None if self._offered is None else self._offered[0]
+        dt = _time_between(before, state)
+        doubt = self.belief.doubt(state, before, dt, law.caused, idle=True, free=True)
+        if doubt or (before is not None and self._velocity.on_state(before, state, dt) >= 0):
+            self._forget_motion()
+        else:
+            self._offered = state, now
+
+    def trust_again(self, law: CommandLaw, now: float, timeout: float) -> ArmState:
+        """Believe the newest state again, as somebody has looked at the sensor; return it.
+
+        Raises:
+            InputError: states do not agree with each other, or with the position that is commanded, or none came for
+                ``timeout`` [s].
+        """
+        if self._offered is None or now - self._offered[1] > timeout:
+            raise InputError(f"joint states do not agree with each other: {self.distrusted}")
+        state = self._offered[0]
+        if law.mode == "position" and law.command is not None:
+            off = np.abs(law.command - state.position) > self._limits.following_error
+            if off.any():
+                name = self._names[int(np.argmax(off))]
+                raise InputError(f"{name} is not where it is commanded to be; activate the gate again to begin there")
+        self.distrusted, self.state, self._offered = "", state, None
+        self.probation.begin()
+        return state
+
+
+def _time_between(before: ArmState | None, state: ArmState) -> float:
+    return 0.0 if before is None else (state.stamp - before.stamp) * 1e-9
