@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from flexarm_core.errors import ConfigError
 from flexarm_tools.faults.tally import BARS, LEAST, failures
 
+WIDTH = 100  # of prose in docs
 BEGIN, END = "<!-- table of faults: written by `flexarm faults --table` -->", "<!-- end of the table of faults -->"
 HEAD = (
     "fault", "cases", "run-aways", "fastest / limit", "fastest blind", "stop begins after", "cause named", "afterwards",
@@ -50,8 +52,8 @@ def summary(found: dict[str, Any]) -> str:
 
 
 def markdown(found: dict[str, Any]) -> str:
-    """Return summary and table in Markdown."""
-    lines = [summary(found), "", f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
+    """Return summary, wrapped as the prose of docs, and table in Markdown."""
+    lines = [*textwrap.wrap(summary(found), WIDTH), "", f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
     return "\n".join([*lines, *(f"| {' | '.join(cells)} |" for cells in rows(found))])
 
 
