@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import sys
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from types import FunctionType
+from typing import Any, get_type_hints
 
 import numba
 import numba.extending
@@ -55,6 +58,59 @@ def view(array: Any, start: int, shape: tuple[int, ...]) -> Any:
     return numba.carray(_pointer(array.ctypes.data + 8 * start), shape, array.dtype)  # type: ignore[attr-defined, call-arg]
 
 
+def _numpy_view(memory: Any, start: int, shape: tuple[int, ...]) -> Any:
+    """Return the same as :func:`view`, for use outside of kernels: it keeps the memory alive."""
+    return memory[start : start + math.prod(shape)].reshape(shape)
+
+
+READ = {int: "int(memory[i])", float: "memory[i]", bool: "memory[i] > 0.0"}
+
+
+def views(record: Any, *sizes: str) -> Any:
+    """Return the kernel that views a flat array as a named tuple, whose fields declare what follows what in it.
+
+    A field is a number (int, float, or bool: whether it is positive), or an array whose type has its shape::
+
+        class State(NamedTuple):
+            count: int
+            position: Annotated[Array, "n"]
+            gain: Annotated[Array, "count", "2 * n"]
+
+        view_state = views(State, "n")  # view_state(memory, n) -> State
+
+    A shape is made of the sizes, of the numbers among the earlier fields, and of constants of the calling module. The
+    machine code is kept under a hash of all that: a changed declaration, even in a constant of another file, is not
+    mistaken for it. Outside of kernels: :func:`allocate`, :func:`named_views`, :func:`pack`, and ``view_state.size``, a
+    function of the sizes if these are all that the shapes are made of.
+    """
+    caller = sys._getframe(1)
+    hints = get_type_hints(record, include_extras=True)
+    lines, counts, names = ["i = 0"], ["0"], set[str]()
+    for name, hint in hints.items():
+        shape = getattr(hint, "__metadata__", None)
+        count = "1" if shape is None else " * ".join(f"({size})" for size in shape)
+        read = f"{name} = {READ[hint]}" if shape is None else f"_{name} = view(memory, i, ({', '.join(shape)},))"
+        lines += [read, f"i += {count}"]
+        counts.append(count)
+        names |= {used for size in shape or () for used in compile(size, "", "eval").co_names}
+    made = ", ".join(name if hint in READ else f"_{name}" for name, hint in hints.items())
+    given = {name: caller.f_globals.get(name) for name in sorted(names - {*sizes, *hints, "min", "max"})}
+    if unknown := [name for name, value in given.items() if not isinstance(value, int)]:
+        raise NameError(
+            f"{record.__name__}: {unknown[0]} is no size, number among the fields, or integer constant here"
+        )
+    source = f"def view_{record.__name__}(memory, {', '.join(sizes)}): {'; '.join(lines)}; return record({made})"
+    source += f"\ndef size({', '.join(sizes)}): return {' + '.join(counts)}"
+    scope = {"__name__": caller.f_globals["__name__"], "record": record, "view": view, **given}
+    # numba keeps machine code beside the file of a function, under the qualified name and the line.
+    exec(compile("\n" * (caller.f_lineno - 1) + source, caller.f_code.co_filename, "exec"), scope)
+    function = scope[f"view_{record.__name__}"]
+    function.__qualname__ += "_" + hashlib.sha256(f"{source}{given}".encode()).hexdigest()[:8]
+    compiled = kernel(function)
+    compiled.size, compiled.named = scope["size"], FunctionType(function.__code__, {**scope, "view": _numpy_view})
+    return compiled
+
+
 def allocate(views: Callable[..., Any], *sizes: int) -> tuple[Any, Any]:
     """Return the memory of a kernel, and the named views of it for use outside of kernels.
 
@@ -62,6 +118,9 @@ def allocate(views: Callable[..., Any], *sizes: int) -> tuple[Any, Any]:
         views: kernel that views a flat array as a named tuple of arrays, of which the last ends with the memory.
         sizes: further arguments of that kernel.
     """
+    if hasattr(views, "size"):
+        memory = np.zeros(views.size(*sizes))
+        return memory, named_views(memory, views, *sizes)
     _, places = _places(views, *sizes)
     start, shape = places[-1]
     memory = np.zeros(start + math.prod(shape))
@@ -73,6 +132,8 @@ def named_views(memory: Any, views: Callable[..., Any], *sizes: int) -> Any:
 
     Views that numba makes would not keep the memory alive, and are slow in NumPy as their type is another object.
     """
+    if hasattr(views, "named"):
+        return views.named(memory, *sizes)
     kind, places = _places(views, *sizes)
     return kind(*(memory[start : start + math.prod(shape)].reshape(shape) for start, shape in places))
 
@@ -83,3 +144,8 @@ def _places(views: Callable[..., Any], *sizes: int) -> tuple[Any, list[tuple[int
     probe = np.zeros(1)
     parts = views(probe, *sizes)  # addresses and shapes only: nothing is read, as the probe is too short
     return type(parts), [((part.ctypes.data - probe.ctypes.data) // 8, part.shape) for part in parts]
+
+
+def pack(record: Any) -> Any:
+    """Return the numbers and arrays of a named tuple as one flat array, in the layout of :func:`views`."""
+    return np.concatenate([np.ravel(part) for part in record]).astype(np.float64)
