@@ -69,43 +69,42 @@ READ = {int: "int(memory[i])", float: "memory[i]", bool: "memory[i] > 0.0"}
 def views(record: Any, *sizes: str) -> Any:
     """Return the kernel that views a flat array as a named tuple, whose fields declare what follows what in it.
 
-    A field is a number (int, float, or bool: whether it is positive), or an array whose type has its shape::
+    A field is a number (int, float, or bool: whether it is positive), or an array whose type has its shape, made of
+    integers, of the sizes and of numbers among the earlier fields::
 
         class State(NamedTuple):
             count: int
             position: Annotated[Array, "n"]
-            gain: Annotated[Array, "count", "2 * n"]
+            gains: Annotated[Array, "count", "2 * n", 6]
 
         view_state = views(State, "n")  # view_state(memory, n) -> State
 
-    A shape is made of the sizes, of the numbers among the earlier fields, and of constants of the calling module. The
-    machine code is kept under a hash of all that: a changed declaration, even in a constant of another file, is not
-    mistaken for it. Outside of kernels: :func:`allocate`, :func:`named_views`, :func:`pack`, and ``view_state.size``, a
-    function of the sizes if these are all that the shapes are made of.
+    Outside of kernels: :func:`allocate`, :func:`named_views`, :func:`pack`, and ``view_state.size(n)``, unless a shape
+    is made of other fields.
+
+    Raises:
+        NameError: a shape has a name that is no size and no field.
     """
-    caller = sys._getframe(1)
-    hints = get_type_hints(record, include_extras=True)
-    lines, counts, names = ["i = 0"], ["0"], set[str]()
+    caller, hints = sys._getframe(1), get_type_hints(record, include_extras=True)
+    lines, counts, parts = ["i = 0"], ["0"], []
     for name, hint in hints.items():
-        shape = getattr(hint, "__metadata__", None)
-        count = "1" if shape is None else " * ".join(f"({size})" for size in shape)
-        read = f"{name} = {READ[hint]}" if shape is None else f"_{name} = view(memory, i, ({', '.join(shape)},))"
-        lines += [read, f"i += {count}"]
-        counts.append(count)
-        names |= {used for size in shape or () for used in compile(size, "", "eval").co_names}
-    made = ", ".join(name if hint in READ else f"_{name}" for name, hint in hints.items())
-    given = {name: caller.f_globals.get(name) for name in sorted(names - {*sizes, *hints, "min", "max"})}
-    if unknown := [name for name, value in given.items() if not isinstance(value, int)]:
-        raise NameError(
-            f"{record.__name__}: {unknown[0]} is no size, number among the fields, or integer constant here"
-        )
-    source = f"def view_{record.__name__}(memory, {', '.join(sizes)}): {'; '.join(lines)}; return record({made})"
+        shape = [str(size) for size in getattr(hint, "__metadata__", ())]
+        used = {one for size in shape for one in compile(size, "", "eval").co_names}
+        if unknown := used - {*sizes, *hints, "min", "max"}:
+            raise NameError(f"{record.__name__}.{name}: {', '.join(unknown)} is no size and no field")
+        counts.append(" * ".join(f"({size})" for size in shape) or "1")
+        parts.append(f"_{name}" if shape else name)
+        read = f"view(memory, i, ({', '.join(shape)},))" if shape else READ[hint]
+        lines += [f"{parts[-1]} = {read}", f"i += {counts[-1]}"]
+    lines.append(f"return record({', '.join(parts)})")
+    source = f"def view_{record.__name__}(memory, {', '.join(sizes)}): {'; '.join(lines)}"
     source += f"\ndef size({', '.join(sizes)}): return {' + '.join(counts)}"
-    scope = {"__name__": caller.f_globals["__name__"], "record": record, "view": view, **given}
-    # numba keeps machine code beside the file of a function, under the qualified name and the line.
+    scope = {"__name__": caller.f_globals["__name__"], "record": record, "view": view}
+    # numba keeps machine code beside the file of a function, under its qualified name and line, as long as the file is
+    # unchanged. A constant in a shape may be that of another file: therefore a name for each declaration.
     exec(compile("\n" * (caller.f_lineno - 1) + source, caller.f_code.co_filename, "exec"), scope)
     function = scope[f"view_{record.__name__}"]
-    function.__qualname__ += "_" + hashlib.sha256(f"{source}{given}".encode()).hexdigest()[:8]
+    function.__qualname__ += "_" + hashlib.sha256(source.encode()).hexdigest()[:8]
     compiled = kernel(function)
     compiled.size, compiled.named = scope["size"], FunctionType(function.__code__, {**scope, "view": _numpy_view})
     return compiled

@@ -21,13 +21,13 @@ class Constants(NamedTuple):
     soft: bool
     gain: float
     map: Annotated[Array, "0 if soft else m", "n"]
-    rows: Annotated[Array, "2 * m", "COLUMNS"]
+    rows: Annotated[Array, "2 * m", COLUMNS]
 
 
 class State(NamedTuple):
     position: Annotated[Array, "n"]
-    box: Annotated[Array, "m + 1", "2 * n", "COLUMNS"]
-    wrench: Annotated[Array, "6"]
+    box: Annotated[Array, "m + 1", "2 * n", COLUMNS]
+    wrench: Annotated[Array, 6]
     work: Annotated[Array, "max(n - m, 0) + 1"]
 
 
@@ -69,7 +69,7 @@ def test_a_shape_of_something_unknown_is_refused_where_it_is_declared():
     class Wrong(NamedTuple):
         position: Annotated[Array, "n + joints"]
 
-    with pytest.raises(NameError, match="Wrong: joints is no size"):
+    with pytest.raises(NameError, match="Wrong.position: joints is no size"):
         views(Wrong, "n")
 
 
@@ -81,7 +81,7 @@ from flexarm_core.compiled import views
 from flexarm_core.types import Array
 
 class State(NamedTuple):
-    first: Annotated[Array, "1 * n", "WIDTH"]
+    first: Annotated[Array, "1 * n", WIDTH]
     other: Annotated[Array, "n"]
 
 view_state = views(State, "n")

@@ -236,10 +236,10 @@ _view_inputs = views(_Inputs, "n", "m")
 class _Evidence(NamedTuple):
     """What is known of each delay, and without any commands (last row)."""
 
-    misfit: Annotated[Array, "ROWS"]
-    square: Annotated[Array, "ROWS"]  # square error of the last interval
-    slow: Annotated[Array, "ROWS", "n"]  # slow mean of the residual
-    usual: Annotated[Array, "ROWS", "n"]  # sums of the square errors over USUAL
+    misfit: Annotated[Array, ROWS]
+    square: Annotated[Array, ROWS]  # square error of the last interval
+    slow: Annotated[Array, ROWS, "n"]  # slow mean of the residual
+    usual: Annotated[Array, ROWS, "n"]  # sums of the square errors over USUAL
     weight: Annotated[Array, "n"]  # number of errors in them
 
 
