@@ -145,6 +145,6 @@ def _places(views: Callable[..., Any], *sizes: int) -> tuple[Any, list[tuple[int
     return type(parts), [((part.ctypes.data - probe.ctypes.data) // 8, part.shape) for part in parts]
 
 
-def pack(record: Any) -> Any:
+def pack(record: Any, dtype: Any = np.float64) -> Any:
     """Return the numbers and arrays of a named tuple as one flat array, in the layout of :func:`views`."""
-    return np.concatenate([np.ravel(part) for part in record]).astype(np.float64)
+    return np.concatenate([np.ravel(part) for part in record]).astype(dtype)
