@@ -6,13 +6,13 @@ import hashlib
 import math
 import sys
 from collections.abc import Callable
-from functools import cache
 from types import FunctionType
 from typing import Any, get_type_hints
 
 import numba
 import numba.extending
 import numpy as np
+from numpy.typing import NDArray
 
 from flexarm_core.compilation import progress
 
@@ -63,7 +63,8 @@ def _numpy_view(memory: Any, start: int, shape: tuple[int, ...]) -> Any:
     return memory[start : start + math.prod(shape)].reshape(shape)
 
 
-READ = {int: "int(memory[i])", float: "memory[i]", bool: "memory[i] > 0.0"}
+INTEGERS = NDArray[np.int64]
+READ = {int: "int({0}[{0}_i])", float: "{0}[{0}_i]", bool: "{0}[{0}_i] > 0.0"}
 
 
 def views(record: Any, *sizes: str) -> Any:
@@ -79,26 +80,33 @@ def views(record: Any, *sizes: str) -> Any:
 
         view_state = views(State, "n")  # view_state(memory, n) -> State
 
-    Outside of kernels: :func:`allocate`, :func:`named_views`, :func:`pack`, and ``view_state.size(n)``, unless a shape
-    is made of other fields.
+    A record may have arrays of integers too. These lie in an array of integers: the kernel takes both, in the order in
+    which the record needs them. Numbers lie where the first array does.
+
+    Outside of kernels: :func:`allocate`, :func:`named_views`, :func:`pack`, and ``view_state.size``, a function of the
+    sizes and of the numbers in shapes.
 
     Raises:
         NameError: a shape has a name that is no size and no field.
     """
     caller, hints = sys._getframe(1), get_type_hints(record, include_extras=True)
-    lines, counts, parts = ["i = 0"], ["0"], []
-    for name, hint in hints.items():
-        shape = [str(size) for size in getattr(hint, "__metadata__", ())]
-        used = {one for size in shape for one in compile(size, "", "eval").co_names}
+    shapes = {name: [str(size) for size in getattr(hint, "__metadata__", ())] for name, hint in hints.items()}
+    places = {name: "integers" if hints[name].__origin__ == INTEGERS else "memory" for name in shapes if shapes[name]}
+    first = next(iter(places.values()), "memory")
+    lines, counts, parts, used = list[str](), dict[str, list[str]](), list[str](), set[str]()
+    for name, shape in shapes.items():
+        used |= {one for size in shape for one in compile(size, "", "eval").co_names}
         if unknown := used - {*sizes, *hints, "min", "max"}:
             raise NameError(f"{record.__name__}.{name}: {', '.join(unknown)} is no size and no field")
-        counts.append(" * ".join(f"({size})" for size in shape) or "1")
+        array, count = places.get(name, first), " * ".join(f"({size})" for size in shape) or "1"
+        counts.setdefault(array, []).append(count)
         parts.append(f"_{name}" if shape else name)
-        read = f"view(memory, i, ({', '.join(shape)},))" if shape else READ[hint]
-        lines += [f"{parts[-1]} = {read}", f"i += {counts[-1]}"]
-    lines.append(f"return record({', '.join(parts)})")
-    source = f"def view_{record.__name__}(memory, {', '.join(sizes)}): {'; '.join(lines)}"
-    source += f"\ndef size({', '.join(sizes)}): return {' + '.join(counts)}"
+        read = f"view({array}, {array}_i, ({', '.join(shape)},))" if shape else READ[hints[name]].format(array)
+        lines += [f"{parts[-1]} = {read}", f"{array}_i += {count}"]
+    begin, end = (f"{array}_i = 0" for array in counts), f"return record({', '.join(parts)})"
+    source = f"def view_{record.__name__}({', '.join((*counts, *sizes))}): {'; '.join((*begin, *lines, end))}"
+    numbers = (name for name in shapes if name in used and name not in places)
+    source += f"\ndef size({', '.join((*sizes, *numbers))}): return {' + '.join([*counts.values()][-1])}"
     scope = {"__name__": caller.f_globals["__name__"], "record": record, "view": view}
     # numba keeps machine code beside the file of a function, under its qualified name and line, as long as the file is
     # unchanged. A constant in a shape may be that of another file: therefore a name for each declaration.
@@ -110,39 +118,23 @@ def views(record: Any, *sizes: str) -> Any:
     return compiled
 
 
-def allocate(views: Callable[..., Any], *sizes: int) -> tuple[Any, Any]:
+def allocate(views: Any, *sizes: int) -> tuple[Any, Any]:
     """Return the memory of a kernel, and the named views of it for use outside of kernels.
 
     Args:
-        views: kernel that views a flat array as a named tuple of arrays, of which the last ends with the memory.
+        views: kernel made by :func:`views`.
         sizes: further arguments of that kernel.
     """
-    if hasattr(views, "size"):
-        memory = np.zeros(views.size(*sizes))
-        return memory, named_views(memory, views, *sizes)
-    _, places = _places(views, *sizes)
-    start, shape = places[-1]
-    memory = np.zeros(start + math.prod(shape))
-    return memory, named_views(memory, views, *sizes)
+    memory = np.zeros(views.size(*sizes))
+    return memory, views.named(memory, *sizes)
 
 
-def named_views(memory: Any, views: Callable[..., Any], *sizes: int) -> Any:
+def named_views(memory: Any, views: Any, *sizes: int) -> Any:
     """Return the named views of existing memory, for use outside of kernels; arguments as in :func:`allocate`.
 
     Views that numba makes would not keep the memory alive, and are slow in NumPy as their type is another object.
     """
-    if hasattr(views, "named"):
-        return views.named(memory, *sizes)
-    kind, places = _places(views, *sizes)
-    return kind(*(memory[start : start + math.prod(shape)].reshape(shape) for start, shape in places))
-
-
-@cache
-def _places(views: Callable[..., Any], *sizes: int) -> tuple[Any, list[tuple[int, tuple[int, ...]]]]:
-    """Return the type of the named views, and for each of them its start and shape."""
-    probe = np.zeros(1)
-    parts = views(probe, *sizes)  # addresses and shapes only: nothing is read, as the probe is too short
-    return type(parts), [((part.ctypes.data - probe.ctypes.data) // 8, part.shape) for part in parts]
+    return views.named(memory, *sizes)
 
 
 def pack(record: Any, dtype: Any = np.float64) -> Any:

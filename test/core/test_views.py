@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from flexarm_core.compiled import allocate, kernel, named_views, pack, views
 from flexarm_core.types import Array
@@ -31,7 +32,17 @@ class State(NamedTuple):
     work: Annotated[Array, "max(n - m, 0) + 1"]
 
 
+class Tree(NamedTuple):
+    count: int
+    width: int
+    mass: Annotated[Array, "count"]
+    parent: Annotated[NDArray[np.int64], "count"]
+    gain: float
+    kind: Annotated[NDArray[np.int64], "width"]
+
+
 view_constants = views(Constants, "n")
+view_tree = views(Tree)
 view_state = views(State, "n", "m")
 
 
@@ -63,6 +74,14 @@ def test_numbers_are_read_as_they_were_packed_and_give_the_shapes_of_what_follow
     for seen in (view_constants(memory, 2), named_views(memory, view_constants, 2)):
         assert (seen.m, seen.soft, seen.gain) == (2, soft, 0.5)
         assert np.array_equal(seen.map, map_) and np.array_equal(seen.rows, rows)
+
+
+def test_integers_lie_in_an_array_of_their_own():
+    memory, integers = pack((2, 1, [3.0, 4.0], 0.5)), pack(([-1, 0], [7]), np.int64)
+    for seen in (view_tree(memory, integers), named_views(memory, view_tree, integers)):
+        assert (seen.count, seen.width, seen.gain) == (2, 1, 0.5)
+        assert [seen.mass.tolist(), seen.parent.tolist(), seen.kind.tolist()] == [[3.0, 4.0], [-1, 0], [7]]
+        assert seen.parent.dtype == seen.kind.dtype == np.int64
 
 
 def test_a_shape_of_something_unknown_is_refused_where_it_is_declared():
