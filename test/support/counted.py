@@ -109,6 +109,9 @@ def _python_source(module: ModuleType) -> dict[str, Any]:
         function = getattr(value, "py_func", None)
         if function is None or name == "view":
             continue
+        if hasattr(value, "named"):  # made by views()
+            names[name] = value.named
+            continue
         if function.__module__ != module.__name__:
             names[name] = _python_source(sys.modules[function.__module__])[name]
         else:

@@ -1,25 +1,24 @@
-"""Memory of the estimate: flat arrays, the cheapest arguments of a kernel, and the functions that know their layout.
+"""Memory of the estimate: flat arrays, the cheapest arguments of a kernel, and what lies in them.
 
-Sizes: ``n`` actuated joints, ``N`` coordinates (with the elastic joints), ``B`` bodies, ``t`` nodes of a gravity table.
+Sizes: ``n`` actuated and ``m`` elastic joints, ``size`` coordinates N = n + m, ``nodes`` values of a gravity table.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.base_wrench.newton_euler import ROWS, STATE, WIDTH
 from flexarm_core.base_wrench.sensed_bodies import COLUMNS
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import pack, views
 from flexarm_core.types import Array
 
 if TYPE_CHECKING:
     from flexarm_core.base_wrench.estimator import BaseWrenchEstimatorConfig
 
 KEPT = 64  # number of stored samples, from which the sample of a delayed wrench is selected
-HEADER = 5
 
 
 class Constants(NamedTuple):
@@ -27,15 +26,21 @@ class Constants(NamedTuple):
 
     n: int
     size: int  # number N of coordinates
-    gravity: Array  # (3,) in the root link frame [m/s^2]
-    sensor: Array  # (13,) see ``newton_euler``
-    armature: Array  # (n,) rotor inertias
-    turning: Array  # (n,) 1 for an endless joint
-    links: Array  # (B, 32) see ``SensedBodies``
-    change: Array  # (B, 32) the same with calibrated minus described gravity parameters; (0, 32) if there is no change
-    counts: Array  # (n,) number of nodes of the gravity table; (0,) if there is none
-    ends: Array  # (n, 2) nodes of prismatic joints; (0, 2) without a table
-    table: Array  # (6 t,) values of the table
+    bodies: int
+    changed: int  # number of bodies, or 0 if their calibrated gravity parameters are those of the description
+    nodes: int  # number 6 t of values of the gravity table, 0 if there is none
+    gravity: Annotated[Array, 3]  # in the root link frame [m/s^2]
+    sensor: Annotated[Array, 13]  # see ``newton_euler``
+    armature: Annotated[Array, "n"]  # rotor inertias
+    turning: Annotated[Array, "n"]  # 1 for an endless joint
+    links: Annotated[Array, "bodies", COLUMNS]  # see ``SensedBodies``
+    change: Annotated[Array, "changed", COLUMNS]  # the same with calibrated minus described gravity parameters
+    counts: Annotated[Array, "n if nodes else 0"]  # number of nodes of the gravity table
+    ends: Annotated[Array, "n if nodes else 0", 2]  # nodes of prismatic joints
+    table: Annotated[Array, "nodes"]  # values of the table
+
+
+view_constants = views(Constants)
 
 
 class Settings(NamedTuple):
@@ -54,158 +59,81 @@ class Settings(NamedTuple):
     rest_time: float
     max_force: float
     max_torque: float
-    bias: Array  # (6,) configured bias
+    bias: Annotated[Array, 6]  # configured bias
+
+
+view_settings = views(Settings)
 
 
 class State(NamedTuple):
     """What lasts from sample to sample, and room for the recursion."""
 
-    samples: Array  # (1,) number of samples so far; sample k is stored at row k modulo KEPT
-    motion: Array  # (KEPT, 3, N) positions, velocities and accelerations of the stored samples
-    effort: Array  # (KEPT, n) efforts of the stored samples; NaN: unknown
-    before: Array  # (n,) motion filter: last position
-    velocity: Array  # (n,) filtered velocity
-    slow: Array  # (n,) low-passed velocity
-    acceleration: Array  # (n,) filtered acceleration
-    reading: Array  # (6,) last usable reading
-    frozen: Array  # (1,) number of equal readings in a row
-    moved: Array  # (1,) whether the efforts changed from the sample before to the last one
-    low: Array  # (6,) low-passed residual wrench
-    touching: Array  # (1,) whether there is a contact
-    rested: Array  # (1,) time for which the arm has been at rest [s]
-    drift: Array  # (6,) tracked drift of the bias, robot on base
-    speed: Array  # (1,) largest filtered joint velocity
-    still: Array  # (3, N) a motion without velocities and accelerations
-    given: Array  # (16,) see ``newton_euler``
-    bodies: Array  # (B, 36)
-    torques: Array  # (4, max(N, 12))
-    changes: Array  # (4, max(N, 12))
-    work: Array  # (max(3 t, 6),) of the gravity table
+    samples: Annotated[Array, 1]  # number of samples so far; sample k is stored at row k modulo KEPT
+    motion: Annotated[Array, KEPT, 3, "size"]  # positions, velocities and accelerations of the stored samples
+    effort: Annotated[Array, KEPT, "n"]  # efforts of the stored samples; NaN: unknown
+    before: Annotated[Array, "n"]  # motion filter: last position
+    velocity: Annotated[Array, "n"]  # filtered velocity
+    slow: Annotated[Array, "n"]  # low-passed velocity
+    acceleration: Annotated[Array, "n"]  # filtered acceleration
+    reading: Annotated[Array, 6]  # last usable reading
+    frozen: Annotated[Array, 1]  # number of equal readings in a row
+    moved: Annotated[Array, 1]  # whether the efforts changed from the sample before to the last one
+    low: Annotated[Array, 6]  # low-passed residual wrench
+    touching: Annotated[Array, 1]  # whether there is a contact
+    rested: Annotated[Array, 1]  # time for which the arm has been at rest [s]
+    drift: Annotated[Array, 6]  # tracked drift of the bias, robot on base
+    speed: Annotated[Array, 1]  # largest filtered joint velocity
+    still: Annotated[Array, 3, "size"]  # a motion without velocities and accelerations
+    given: Annotated[Array, 16]  # see ``newton_euler``
+    bodies: Annotated[Array, "bodies", STATE]
+    torques: Annotated[Array, ROWS, f"max(size, {WIDTH})"]
+    changes: Annotated[Array, ROWS, f"max(size, {WIDTH})"]
+    work: Annotated[Array, "max(nodes // 2, 6)"]  # of the gravity table
+
+
+view_state = views(State, "n", "size", "bodies", "nodes")
 
 
 class Inputs(NamedTuple):
     """One sample; see ``BaseWrenchSample``."""
 
-    position: Array  # (n,)
-    velocity: Array  # (n,)
-    effort: Array  # (n,) NaN if unknown
-    deflection: Array  # (N - n,)
-    deflection_rate: Array  # (N - n,)
-    deflection_acceleration: Array  # (N - n,)
-    wrench: Array  # (6,) NaN if missing
+    position: Annotated[Array, "n"]
+    velocity: Annotated[Array, "n"]
+    effort: Annotated[Array, "n"]  # NaN if unknown
+    deflection: Annotated[Array, "m"]
+    deflection_rate: Annotated[Array, "m"]
+    deflection_acceleration: Annotated[Array, "m"]
+    wrench: Annotated[Array, 6]  # NaN if missing
+
+
+view_inputs = views(Inputs, "n", "m")
 
 
 class Joints(NamedTuple):
     """Results by joint, rows of one array; see ``BaseWrenchEstimate`` and ``BaseWrenchEstimator``."""
 
-    torque: Array  # (n,)
-    friction: Array  # (n,)
-    gravity: Array  # (n,)
-    model_torque: Array  # (n,)
-    velocity: Array  # (n,)
-    acceleration: Array  # (n,)
-    gravity_change: Array  # (n,)
+    torque: Annotated[Array, "n"]
+    friction: Annotated[Array, "n"]
+    gravity: Annotated[Array, "n"]
+    model_torque: Annotated[Array, "n"]
+    velocity: Annotated[Array, "n"]
+    acceleration: Annotated[Array, "n"]
+    gravity_change: Annotated[Array, "n"]
+
+
+view_joints = views(Joints, "n")
 
 
 class Wrenches(NamedTuple):
     """Wrenches, rows of one array; see ``BaseWrenchEstimate``."""
 
-    wrench: Array  # (6,)
-    gravity: Array  # (6,)
-    residual: Array  # (6,)
-    bias: Array  # (6,)
+    wrench: Annotated[Array, 6]
+    gravity: Annotated[Array, 6]
+    residual: Annotated[Array, 6]
+    bias: Annotated[Array, 6]
 
 
-@kernel
-def view_constants(memory: Array) -> Constants:
-    """View the array of :func:`pack_constants`."""
-    n, size, bodies, changed, nodes = (
-        int(memory[0]), int(memory[1]), int(memory[2]), int(memory[3]), int(memory[4])
-    )  # fmt: skip
-    tabled = n if nodes > 0 else 0
-    gravity, i = view(memory, HEADER, (3,)), HEADER + 3
-    sensor, i = view(memory, i, (13,)), i + 13
-    armature, i = view(memory, i, (n,)), i + n
-    turning, i = view(memory, i, (n,)), i + n
-    links, i = view(memory, i, (bodies, COLUMNS)), i + bodies * COLUMNS
-    change, i = view(memory, i, (changed, COLUMNS)), i + changed * COLUMNS
-    counts, i = view(memory, i, (tabled,)), i + tabled
-    ends, i = view(memory, i, (tabled, 2)), i + 2 * tabled
-    return Constants(
-        n, size, gravity, sensor, armature, turning, links, change, counts, ends, view(memory, i, (nodes,))
-    )  # fmt: skip
-
-
-@kernel
-def view_settings(memory: Array) -> Settings:
-    """Read the array of :func:`pack_settings`."""
-    return Settings(
-        memory[0], memory[1], memory[2], memory[3], memory[4], memory[5], memory[6], memory[7], memory[8], memory[9],
-        memory[10], memory[11], memory[12], view(memory, 13, (6,)),
-    )  # fmt: skip
-
-
-@kernel
-def view_state(memory: Array, n: int, size: int, bodies: int, nodes: int) -> State:
-    """View one flat array as the state of an estimate; ``nodes``: number 6 t of table values."""
-    width = max(size, WIDTH)
-    samples, i = view(memory, 0, (1,)), 1
-    motion, i = view(memory, i, (KEPT, 3, size)), i + KEPT * 3 * size
-    effort, i = view(memory, i, (KEPT, n)), i + KEPT * n
-    before, i = view(memory, i, (n,)), i + n
-    velocity, i = view(memory, i, (n,)), i + n
-    slow, i = view(memory, i, (n,)), i + n
-    acceleration, i = view(memory, i, (n,)), i + n
-    reading, i = view(memory, i, (6,)), i + 6
-    frozen, i = view(memory, i, (1,)), i + 1
-    moved, i = view(memory, i, (1,)), i + 1
-    low, i = view(memory, i, (6,)), i + 6
-    touching, i = view(memory, i, (1,)), i + 1
-    rested, i = view(memory, i, (1,)), i + 1
-    drift, i = view(memory, i, (6,)), i + 6
-    speed, i = view(memory, i, (1,)), i + 1
-    still, i = view(memory, i, (3, size)), i + 3 * size
-    given, i = view(memory, i, (16,)), i + 16
-    moving, i = view(memory, i, (bodies, STATE)), i + bodies * STATE
-    torques, i = view(memory, i, (ROWS, width)), i + ROWS * width
-    changes, i = view(memory, i, (ROWS, width)), i + ROWS * width
-    return State(
-        samples, motion, effort, before, velocity, slow, acceleration, reading, frozen, moved, low, touching, rested,
-        drift, speed, still, given, moving, torques, changes, view(memory, i, (max(nodes // 2, 6),)),
-    )  # fmt: skip
-
-
-@kernel
-def view_inputs(memory: Array, n: int, m: int) -> Inputs:
-    """View one flat array as a sample for n joints and m elastic joints."""
-    position, i = view(memory, 0, (n,)), n
-    velocity, i = view(memory, i, (n,)), i + n
-    effort, i = view(memory, i, (n,)), i + n
-    deflection, i = view(memory, i, (m,)), i + m
-    rate, i = view(memory, i, (m,)), i + m
-    acceleration, i = view(memory, i, (m,)), i + m
-    return Inputs(position, velocity, effort, deflection, rate, acceleration, view(memory, i, (6,)))
-
-
-def input_size(n: int, m: int) -> int:
-    """Return the length of the array that :func:`view_inputs` views."""
-    return 3 * n + 3 * m + 6
-
-
-@kernel
-def view_joints(memory: Array) -> Joints:
-    """View an array (7, n) as results by joint."""
-    n = memory.shape[1]
-    return Joints(
-        view(memory, 0, (n,)), view(memory, n, (n,)), view(memory, 2 * n, (n,)), view(memory, 3 * n, (n,)),
-        view(memory, 4 * n, (n,)), view(memory, 5 * n, (n,)), view(memory, 6 * n, (n,)),
-    )  # fmt: skip
-
-
-@kernel
-def view_wrenches(memory: Array) -> Wrenches:
-    """View an array (4, 6) as wrenches."""
-    return Wrenches(view(memory, 0, (6,)), view(memory, 6, (6,)), view(memory, 12, (6,)), view(memory, 18, (6,)))
+view_wrenches = views(Wrenches)
 
 
 def pack_constants(
@@ -230,16 +158,14 @@ def pack_constants(
     if np.array_equal(links, described):
         change = change[:0]
     parts = (np.zeros(0), np.zeros((0, 2)), np.zeros(0)) if table is None else table
-    header = (n, size, len(links), len(change), parts[2].size)
-    return np.concatenate(
-        [np.ravel(part) for part in (header, gravity, sensor, armature, turning, links, change, *parts)]
-    ).astype(np.float64)
+    sizes = (n, size, len(links), len(change), parts[2].size)
+    return pack(Constants(*sizes, gravity, sensor, armature, turning, links, change, *parts))
 
 
 def pack_settings(config: BaseWrenchEstimatorConfig) -> Array:
     """Return :class:`Settings` as one array."""
     contact, bias = config.contact, config.bias
-    numbers = (
+    settings = Settings(
         1.0 if config.wrench_convention == "robot_on_base" else -1.0,
         round(config.wrench_delay * 1e9),
         config.frozen_samples,
@@ -253,5 +179,6 @@ def pack_settings(config: BaseWrenchEstimatorConfig) -> Array:
         bias.rest_time,
         bias.max_force,
         bias.max_torque,
+        np.array(config.wrench_bias),
     )
-    return np.array((*numbers, *config.wrench_bias), dtype=np.float64)
+    return pack(settings)

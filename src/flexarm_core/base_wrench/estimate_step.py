@@ -67,9 +67,9 @@ def estimate(
         ESTIMATED; NO_READING: the wrench is not finite; FROZEN: it stands still though efforts change; REFUSED: another
         input is not finite, or the stamp is no later than the last one.
     """
-    c, z, x = view_constants(constants), view_settings(settings), view_joints(joints)
+    c, z = view_constants(constants), view_settings(settings)
     s = view_state(state, c.n, c.size, len(structure), len(c.table))
-    u, w = view_inputs(inputs, c.n, c.size - c.n), view_wrenches(wrenches)
+    u, x, w = view_inputs(inputs, c.n, c.size - c.n), view_joints(joints, c.n), view_wrenches(wrenches)
     count = int(s.samples[0])
     last = (count - 1) % KEPT
     if _is_wrong(u, given) or (count and stamp <= stamps[last]):

@@ -12,9 +12,9 @@ from flexarm_core.base_wrench.estimate_memory import (
     KEPT,
     Joints,
     Wrenches,
-    input_size,
     pack_constants,
     pack_settings,
+    view_inputs,
     view_state,
 )
 from flexarm_core.base_wrench.estimate_step import ESTIMATED, FROZEN, REFUSED, estimate
@@ -131,7 +131,7 @@ class BaseWrenchEstimator:
         self._state.given[:3] = dynamics.gravity
         self._state.torques[:WRENCHES, : model.n][:, ~bodies.sensed] = np.nan  # never written
         self._begun = self._memory.copy()
-        self._stamps, self._inputs = np.zeros(KEPT, dtype=np.int64), np.zeros(input_size(model.n, model.m))
+        self._stamps, self._inputs = np.zeros(KEPT, dtype=np.int64), np.zeros(view_inputs.size(model.n, model.m))
         self._shapes = (*3 * ((model.n,),), *3 * ((model.m,),))
         self._unknown = np.full(model.n, np.nan)
         self.reset()

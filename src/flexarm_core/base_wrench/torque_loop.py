@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import allocate, kernel, view
+from flexarm_core.compiled import allocate, kernel, pack, views
 from flexarm_core.entrance import ANY, number, numbers
 from flexarm_core.errors import InputError
 from flexarm_core.settings import Settings, setting
@@ -60,24 +60,24 @@ class TorqueLoopConfig(Settings):
 class LoopSettings(NamedTuple):
     """Settings of the compiled loop; see :class:`TorqueLoopConfig`."""
 
-    on: float
+    on: bool
     bandwidth: float
     max_friction: float
     fade_time: float
 
 
+view_settings = views(LoopSettings)
+
+
 class LoopMemory(NamedTuple):
     """What lasts from sample to sample."""
 
-    weight: Array  # (1,) fraction of the correction that is applied, 0 to 1
-    begun: Array  # (1,) whether there is a friction estimate
-    friction: Array  # (n,) bounded low-pass of the friction [N*m | N]
+    weight: Annotated[Array, 1]  # fraction of the correction that is applied, 0 to 1
+    begun: Annotated[Array, 1]  # whether there is a friction estimate
+    friction: Annotated[Array, "n"]  # bounded low-pass of the friction [N*m | N]
 
 
-@kernel
-def view_memory(memory: Array, n: int) -> LoopMemory:
-    """View one flat array as the memory of a loop for n joints."""
-    return LoopMemory(view(memory, 0, (1,)), view(memory, 1, (1,)), view(memory, 2, (n,)))
+view_memory = views(LoopMemory, "n")
 
 
 class TorqueLoop:
@@ -105,7 +105,7 @@ class TorqueLoop:
     def config(self, config: TorqueLoopConfig) -> None:
         self._config = config
         chosen = LoopSettings(config.torque_loop, config.resolved_bandwidth(), config.max_friction, config.fade_time)
-        self.settings = np.array(chosen, dtype=np.float64)
+        self.settings = pack(chosen)
 
     def reset(self) -> None:
         """Set the correction to zero."""
@@ -142,8 +142,8 @@ def compensate(
 
     NaN counts as zero friction. The low-pass starts at the friction. ``known``: whether there is a valid measurement.
     """
-    z, s = LoopSettings(settings[0], settings[1], settings[2], settings[3]), view_memory(memory, limit.shape[0])
-    on = z.on > 0.0 and known
+    z, s = view_settings(settings), view_memory(memory, limit.shape[0])
+    on = z.on and known
     step = dt / z.fade_time if z.fade_time > 0.0 else 1.0
     s.weight[0] = min(max(s.weight[0] + (step if on else -step), 0.0), 1.0)
     if on:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexarm_core.behavior_impedance import layout
 from flexarm_core.behavior_impedance.setting import LARGEST
+from flexarm_core.compiled import pack
 from flexarm_core.errors import ConfigError
 from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
@@ -79,9 +81,8 @@ class ImpedanceConfig(Settings):
         joints = []
         for name, positive in (("joint_inertia", True), ("joint_damping", False)):
             joints.append(_definite(name, _matrix(name, getattr(self, name), n, (1, n, n * n)), positive))
-        settings = [float(self.frame == "tool"), self.mapping_damping, *self.transition_acceleration]
-        parts = [np.array(settings), np.array(self.axes, dtype=float), *(matrix.ravel() for matrix in (*tool, *joints))]
-        return np.concatenate(parts)
+        steps, axes = np.array(self.transition_acceleration), np.array(self.axes, dtype=float)
+        return pack(layout.Settings(self.frame == "tool", self.mapping_damping, steps, axes, *tool, *joints))
 
 
 def _matrix(name: str, values: tuple[float, ...], k: int, sizes: tuple[int, ...]) -> Array:

@@ -17,7 +17,7 @@ from flexarm_core.types import Array
 def load_at(integers: Index, constants: Array, memory: Array, x: Array, v: Array) -> None:
     """Compute motion and bias forces of every body at a state, without the inertia sweep."""
     tree = view_tree(integers, constants)
-    ws = view_workspace(integers, memory)
+    ws = view_workspace(memory)
     move_bodies(tree, ws, x, v)
     load_bodies(tree, ws, x, v)
 
@@ -46,7 +46,7 @@ def inverse_dynamics(
         wrench: (N, 6) output: wrench of the parent on each body through the hinge, at the body's origin, in its axes.
     """
     tree = view_tree(integers, constants)
-    ws = view_workspace(integers, memory)
+    ws = view_workspace(memory)
     move_bodies(tree, ws, x, v)
     load_bodies(tree, ws, x, v)
     inverse_sweep(tree, ws, acceleration, effort, wrench)
@@ -104,7 +104,7 @@ def mass_matrix(integers: Index, constants: Array, memory: Array, x: Array, v: A
     """
     load_at(integers, constants, memory, x, v)
     tree = view_tree(integers, constants)
-    ws = view_workspace(integers, memory)
+    ws = view_workspace(memory)
     M[:] = 0.0
     for i in range(len(tree.parent) - 1, -1, -1):
         k, e, h, p = tree.modes[i], tree.first_mode[i], tree.hinge[i], tree.parent[i]
@@ -220,7 +220,7 @@ def outboard_column(tree: BodyTree, ws: Workspace, i: int, c: int, column: Array
 def kinetic_energy(integers: Index, constants: Array, memory: Array, v: Array) -> float:
     """Compute ``sum_i [V_i; etad_i]^T M_i [V_i; etad_i] / 2 + sum_h J_a qd_h^2 / 2`` [J] after :func:`load_at`."""
     tree = view_tree(integers, constants)
-    ws = view_workspace(integers, memory)
+    ws = view_workspace(memory)
     energy = 0.0
     for h in range(len(tree.armature)):
         energy += 0.5 * tree.armature[h] * v[h] * v[h]

@@ -13,7 +13,7 @@ from flexarm_core.types import Array
 @kernel
 def body_pose(integers: Index, constants: Array, memory: Array, body: int, position: Array, rotation: Array) -> None:
     """Compute a body's ``position`` (3,) and ``rotation`` (3, 3) in the inertial frame; requires ``move_bodies``."""
-    tree, ws = view_tree(integers, constants), view_workspace(integers, memory)
+    tree, ws = view_tree(integers, constants), view_workspace(memory)
     moved, turned = np.empty(3), np.empty((3, 3))
     position[:] = 0.0
     rotation[:] = np.eye(3)
@@ -57,7 +57,7 @@ def add_wrench(
         first: index of the body's first mode among all modes.
         wrench: (6,) ``[f; n]`` in axes of the inertial frame.
     """
-    ws = view_workspace(integers, memory)
+    ws = view_workspace(memory)
     position, rotation = np.empty(3), np.empty((3, 3))
     body_pose(integers, constants, memory, body, position, rotation)
     k = len(eta)

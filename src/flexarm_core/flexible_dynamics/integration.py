@@ -64,7 +64,7 @@ def implicit_midpoint(
 
     The arguments are those of :func:`runge_kutta`.
     """
-    tree, ws = view_tree(integers, constants), view_workspace(integers, memory)
+    tree, ws = view_tree(integers, constants), view_workspace(memory)
     mean, at, rate = work[0], work[1], work[2]
     ws.step[0] = h
     for _ in range(steps):

@@ -102,9 +102,10 @@ class FlexibleModel:
         self.modal_data: dict[str, ModalData] = {} if rigid else load_flexible_links(description)
         bodies, self._places = make_bodies(description, self.modal_data)
         integers, constants = build_tree(bodies, -gravity)
-        self.arrays = (integers, constants, build_memory(integers))
+        self.tree = view_tree(integers, constants)
+        self.arrays = (integers, constants, build_memory(self.tree))
         self._x = self._v = np.zeros(0)  # state of the last call of articulate
-        self.tree, self._ws = view_tree(integers, constants), view_workspace(integers, self.arrays[2])
+        self._ws = view_workspace(self.arrays[2])
         self.hinge_names = tuple(body.joint for body in bodies if body.joint)
         self.mode_names = tuple(mode for body in bodies for mode in body.modes)
         self.size = len(self.hinge_names) + len(self.mode_names)

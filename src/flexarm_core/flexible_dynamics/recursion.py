@@ -286,7 +286,7 @@ def respond_to_each(integers: Index, constants: Array, memory: Array, coordinate
     Requires :func:`articulate_at`.
     """
     tree = view_tree(integers, constants)
-    ws = view_workspace(integers, memory)
+    ws = view_workspace(memory)
     unit, column = np.zeros(len(columns)), np.empty(len(columns))
     for j in range(len(coordinates)):
         unit[coordinates[j]] = 1.0
@@ -362,7 +362,7 @@ def hinge_forces(tree: BodyTree, x: Array, v: Array, effort: Array, half: float,
 def articulate_at(integers: Index, constants: Array, memory: Array, x: Array, v: Array) -> None:
     """Compute all quantities that depend only on the state: kinematics, bodies' forces, and the inertia sweep."""
     tree = view_tree(integers, constants)
-    ws = view_workspace(integers, memory)
+    ws = view_workspace(memory)
     move_bodies(tree, ws, x, v)
     load_bodies(tree, ws, x, v)
     articulate(tree, ws)
@@ -374,7 +374,7 @@ def accelerate(
 ) -> None:
     """Compute the accelerations (h + K,) under hinge efforts (h,); requires :func:`articulate_at`."""
     tree = view_tree(integers, constants)
-    ws = view_workspace(integers, memory)
+    ws = view_workspace(memory)
     hinge_forces(tree, x, v, effort, 0.5 * ws.step[0], ws.total)
     respond(tree, ws, ws.total, True, acceleration)
 
@@ -385,7 +385,7 @@ def forward_dynamics(
 ) -> None:
     """Compute the accelerations (h + K,) at a state under hinge efforts (h,): the whole recursion in one call."""
     tree = view_tree(integers, constants)
-    ws = view_workspace(integers, memory)
+    ws = view_workspace(memory)
     move_bodies(tree, ws, x, v)
     load_bodies(tree, ws, x, v)
     articulate(tree, ws)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import pack, views
 from flexarm_core.flexible_dynamics.invariants import ModalInvariants
 from flexarm_core.types import Array
 
@@ -70,144 +70,88 @@ class Body:
 
 
 class BodyTree(NamedTuple):
-    """Arrays over ``N`` bodies, padded to ``k`` modes; the ``h`` hinge coordinates precede the modal coordinates."""
+    """Arrays over N bodies, padded to k modes; the h hinge coordinates precede the modal coordinates.
 
-    parent: Index  # (N,) -1 = inertial frame
-    kind: Index  # (N,)
-    hinge: Index  # (N,) coordinate index of the hinge, -1 for FIXED
-    modes: Index  # (N,) number of modes
-    first_mode: Index  # (N,) coordinate index of the first mode
-    axis: Array  # (N, 3)
-    node: Array  # (N, 3) this and the next four fields: mount of the body on its parent, see Mount
-    translation: Array  # (N, 3, k)
-    rotation: Array  # (N, 3, k)
-    offset: Array  # (N, 3)
-    turn: Array  # (N, 3, 3)
-    mass: Array  # (N,) this and the next eleven fields: node sums, see invariants
-    s0: Array
-    J0: Array
-    S1: Array
-    H0: Array
-    R1: Array
-    N0: Array
-    N1: Array
-    Q: Array
-    Mff: Array
-    K: Array
-    C: Array
-    stiffness: Array  # (h,) hinge springs
-    damping: Array  # (h,)
-    friction: Array  # (h,)
-    armature: Array  # (h,) reflected rotor inertia
-    root: Array  # (3,) acceleration of the inertial frame, -g
+    Integers lie in an array of their own. Passing two arrays to a compiled function costs a third of passing 30.
+    """
+
+    bodies: int  # N
+    width: int  # k
+    hinges: int  # h
+    parent: Annotated[Index, "bodies"]  # -1 = inertial frame
+    kind: Annotated[Index, "bodies"]
+    hinge: Annotated[Index, "bodies"]  # coordinate index of the hinge, -1 for FIXED
+    modes: Annotated[Index, "bodies"]  # number of modes
+    first_mode: Annotated[Index, "bodies"]  # coordinate index of the first mode
+    axis: Annotated[Array, "bodies", 3]
+    node: Annotated[Array, "bodies", 3]  # this and the next four fields: mount of the body on its parent, see Mount
+    translation: Annotated[Array, "bodies", 3, "width"]
+    rotation: Annotated[Array, "bodies", 3, "width"]
+    offset: Annotated[Array, "bodies", 3]
+    turn: Annotated[Array, "bodies", 3, 3]
+    mass: Annotated[Array, "bodies"]  # this and the next eleven fields: node sums, see invariants
+    s0: Annotated[Array, "bodies", 3]
+    J0: Annotated[Array, "bodies", 3, 3]
+    S1: Annotated[Array, "bodies", 3, "width"]
+    H0: Annotated[Array, "bodies", 3, "width"]
+    R1: Annotated[Array, "bodies", 3, "width"]
+    N0: Annotated[Array, "bodies", "width", 3, 3]
+    N1: Annotated[Array, "bodies", "width", "width", 3, 3]
+    Q: Annotated[Array, "bodies", "width", "width", 3]
+    Mff: Annotated[Array, "bodies", "width", "width"]
+    K: Annotated[Array, "bodies", "width", "width"]
+    C: Annotated[Array, "bodies", "width", "width"]
+    stiffness: Annotated[Array, "hinges"]  # hinge springs
+    damping: Annotated[Array, "hinges"]
+    friction: Annotated[Array, "hinges"]
+    armature: Annotated[Array, "hinges"]  # reflected rotor inertia
+    root: Annotated[Array, 3]  # acceleration of the inertial frame, -g
+
+
+view_tree = views(BodyTree)
 
 
 class Workspace(NamedTuple):
     """Results of the sweeps for each body, in axes of the body, linear components before angular components."""
 
-    rho: Array  # (N, 3) mount in the parent's frame, deformed
-    R: Array  # (N, 3, 3) rotation matrix from the body to its parent
-    Bt: Array  # (N, 3, k) outboard map B_d of the parent's modes at the mount, translation, axes of the parent
-    Br: Array  # (N, 3, k) outboard map B_d, rotation
-    S: Array  # (N, 6) hinge axis
-    velocity: Array  # (N, 6)
-    bias: Array  # (N, 6) acceleration without joint and modal accelerations
-    P: Array  # (N, 6, 6) articulated body inertia, rigid-rigid block
-    F: Array  # (N, 6, k) rigid-flexible block
-    Ff: Array  # (N, k, k) flexible-flexible block, then its Cholesky factor
-    Gf: Array  # (N, 6, k) body-to-modes force operator
-    PS: Array  # (N, 6) P S after the modes are eliminated
-    D: Array  # (N,) articulated hinge inertia
-    p: Array  # (N, 6) bias force of the body itself: velocity terms and external wrench
-    pf: Array  # (N, k) bias force of the modes, including springs and dampers
-    z: Array  # (N, 6) residual force
-    zf: Array  # (N, k) residual modal force
-    nu: Array  # (N, k) modal accelerations of a body with its hinge held
-    u: Array  # (N,) hinge acceleration of a body with its inboard side at rest
-    a: Array  # (N, 6) classical acceleration of the body's origin and angular acceleration, gravity included as -g
-    wrench: Array  # (N, 6) external wrench at each body's origin
-    force: Array  # (K,) external force on each mode
-    total: Array  # (h + K,) forces on all coordinates
-    step: Array  # (1,) step over which mean accelerations are computed, 0 = instantaneous accelerations [s]
-    scratch: Array  # (8, 3, 3)
+    bodies: int  # N
+    width: int  # k
+    hinges: int  # h
+    modes: int  # K
+    rho: Annotated[Array, "bodies", 3]  # mount in the parent's frame, deformed
+    R: Annotated[Array, "bodies", 3, 3]  # rotation matrix from the body to its parent
+    # outboard map B_d of the parent's modes at the mount, translation, axes of the parent
+    Bt: Annotated[Array, "bodies", 3, "width"]
+    Br: Annotated[Array, "bodies", 3, "width"]  # outboard map B_d, rotation
+    S: Annotated[Array, "bodies", 6]  # hinge axis
+    velocity: Annotated[Array, "bodies", 6]
+    bias: Annotated[Array, "bodies", 6]  # acceleration without joint and modal accelerations
+    P: Annotated[Array, "bodies", 6, 6]  # articulated body inertia, rigid-rigid block
+    F: Annotated[Array, "bodies", 6, "width"]  # rigid-flexible block
+    Ff: Annotated[Array, "bodies", "width", "width"]  # flexible-flexible block, then its Cholesky factor
+    Gf: Annotated[Array, "bodies", 6, "width"]  # body-to-modes force operator
+    PS: Annotated[Array, "bodies", 6]  # P S after the modes are eliminated
+    D: Annotated[Array, "bodies"]  # articulated hinge inertia
+    p: Annotated[Array, "bodies", 6]  # bias force of the body itself: velocity terms and external wrench
+    pf: Annotated[Array, "bodies", "width"]  # bias force of the modes, including springs and dampers
+    z: Annotated[Array, "bodies", 6]  # residual force
+    zf: Annotated[Array, "bodies", "width"]  # residual modal force
+    nu: Annotated[Array, "bodies", "width"]  # modal accelerations of a body with its hinge held
+    u: Annotated[Array, "bodies"]  # hinge acceleration of a body with its inboard side at rest
+    # classical acceleration of the body's origin and angular acceleration, gravity included as -g
+    a: Annotated[Array, "bodies", 6]
+    wrench: Annotated[Array, "bodies", 6]  # external wrench at each body's origin
+    force: Annotated[Array, "modes"]  # external force on each mode
+    total: Annotated[Array, "hinges + modes"]  # forces on all coordinates
+    step: Annotated[Array, 1]  # step over which mean accelerations are computed, 0 = instantaneous accelerations [s]
+    scratch: Annotated[Array, 8, 3, 3]
 
 
-@kernel
-def view_tree(integers: Index, constants: Array) -> BodyTree:
-    """View two flat arrays as a tree; passing two arrays to a compiled function costs a third of passing 30."""
-    n, k, h = integers[0], integers[1], integers[2]
-    j = 3
-    parent = view(integers, j, (n,))
-    kind = view(integers, j + n, (n,))
-    hinge = view(integers, j + 2 * n, (n,))
-    modes = view(integers, j + 3 * n, (n,))
-    first_mode = view(integers, j + 4 * n, (n,))
-    axis, i = view(constants, 0, (n, 3)), 3 * n
-    node, i = view(constants, i, (n, 3)), i + 3 * n
-    translation, i = view(constants, i, (n, 3, k)), i + 3 * n * k
-    rotation, i = view(constants, i, (n, 3, k)), i + 3 * n * k
-    offset, i = view(constants, i, (n, 3)), i + 3 * n
-    turn, i = view(constants, i, (n, 3, 3)), i + 9 * n
-    mass, i = view(constants, i, (n,)), i + n
-    s0, i = view(constants, i, (n, 3)), i + 3 * n
-    J0, i = view(constants, i, (n, 3, 3)), i + 9 * n
-    S1, i = view(constants, i, (n, 3, k)), i + 3 * n * k
-    H0, i = view(constants, i, (n, 3, k)), i + 3 * n * k
-    R1, i = view(constants, i, (n, 3, k)), i + 3 * n * k
-    N0, i = view(constants, i, (n, k, 3, 3)), i + 9 * n * k
-    N1, i = view(constants, i, (n, k, k, 3, 3)), i + 9 * n * k * k
-    Q, i = view(constants, i, (n, k, k, 3)), i + 3 * n * k * k
-    Mff, i = view(constants, i, (n, k, k)), i + n * k * k
-    K, i = view(constants, i, (n, k, k)), i + n * k * k
-    C, i = view(constants, i, (n, k, k)), i + n * k * k
-    stiffness, damping = view(constants, i, (h,)), view(constants, i + h, (h,))
-    friction, armature = view(constants, i + 2 * h, (h,)), view(constants, i + 3 * h, (h,))
-    root = view(constants, i + 4 * h, (3,))
-    return BodyTree(
-        parent, kind, hinge, modes, first_mode, axis, node, translation, rotation, offset, turn, mass, s0, J0, S1, H0,
-        R1, N0, N1, Q, Mff, K, C, stiffness, damping, friction, armature, root,
-    )  # fmt: skip
-
-
-@kernel
-def view_workspace(integers: Index, memory: Array) -> Workspace:
-    """View one flat array as a workspace."""
-    n, k, h = integers[0], integers[1], integers[2]
-    modes = 0
-    for body in range(n):
-        modes += integers[3 + 3 * n + body]
-    rho, i = view(memory, 0, (n, 3)), 3 * n
-    R, i = view(memory, i, (n, 3, 3)), i + 9 * n
-    Bt, i = view(memory, i, (n, 3, k)), i + 3 * n * k
-    Br, i = view(memory, i, (n, 3, k)), i + 3 * n * k
-    S, i = view(memory, i, (n, 6)), i + 6 * n
-    velocity, i = view(memory, i, (n, 6)), i + 6 * n
-    bias, i = view(memory, i, (n, 6)), i + 6 * n
-    P, i = view(memory, i, (n, 6, 6)), i + 36 * n
-    F, i = view(memory, i, (n, 6, k)), i + 6 * n * k
-    Ff, i = view(memory, i, (n, k, k)), i + n * k * k
-    Gf, i = view(memory, i, (n, 6, k)), i + 6 * n * k
-    PS, i = view(memory, i, (n, 6)), i + 6 * n
-    D, i = view(memory, i, (n,)), i + n
-    p, i = view(memory, i, (n, 6)), i + 6 * n
-    pf, i = view(memory, i, (n, k)), i + n * k
-    z, i = view(memory, i, (n, 6)), i + 6 * n
-    zf, i = view(memory, i, (n, k)), i + n * k
-    nu, i = view(memory, i, (n, k)), i + n * k
-    u, i = view(memory, i, (n,)), i + n
-    a, i = view(memory, i, (n, 6)), i + 6 * n
-    wrench, i = view(memory, i, (n, 6)), i + 6 * n
-    force, i = view(memory, i, (modes,)), i + modes
-    total, i = view(memory, i, (h + modes,)), i + h + modes
-    step, scratch = view(memory, i, (1,)), view(memory, i + 1, (8, 3, 3))
-    return Workspace(
-        rho, R, Bt, Br, S, velocity, bias, P, F, Ff, Gf, PS, D, p, pf, z, zf, nu, u, a, wrench, force, total, step,
-        scratch,
-    )  # fmt: skip
+view_workspace = views(Workspace)
 
 
 def build_tree(bodies: Sequence[Body], root: Array) -> tuple[Index, Array]:
-    """Build the two arrays of :func:`view_tree`.
+    """Build the two arrays of a :class:`BodyTree`.
 
     Args:
         bodies: the bodies; every parent must precede its children.
@@ -249,12 +193,12 @@ def build_tree(bodies: Sequence[Body], root: Array) -> tuple[Index, Array]:
         root,
     ]
     parents, kinds = [mount.body for mount in mounts], [body.kind for body in bodies]
-    integers = np.concatenate(([count, k, len(hinged)], parents, kinds, hinge, sizes, first)).astype(np.int64)
-    return integers, np.concatenate([np.ravel(part) for part in constants]).astype(np.float64)
+    return pack((count, k, len(hinged), parents, kinds, hinge, sizes, first), np.int64), pack(constants)
 
 
-def build_memory(integers: Index) -> Array:
-    """Allocate the memory of :func:`view_workspace`."""
-    n, k, h = (int(value) for value in integers[:3])
-    modes = int(integers[3 + 3 * n : 3 + 4 * n].sum())
-    return np.zeros(n * (104 + 21 * k + k * k) + 2 * modes + h + 73)
+def build_memory(tree: BodyTree) -> Array:
+    """Allocate the memory of a :class:`Workspace`."""
+    sizes = tree.bodies, tree.width, tree.hinges, int(tree.modes.sum())
+    memory = np.zeros(view_workspace.size(*sizes))
+    memory[: len(sizes)] = sizes
+    return memory

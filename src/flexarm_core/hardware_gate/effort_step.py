@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import kernel, views
 from flexarm_core.hardware_gate.limits import (
     EFFORT,
     VELOCITY,
@@ -23,20 +23,14 @@ FOLLOWS, LIMITED, LESS_FRICTION, FORBIDDEN, SATURATED, BOUNDLESS = range(6)  # r
 class Inputs(NamedTuple):
     """What an effort is examined with; rows of one array."""
 
-    effort: Array  # (n,) wanted effort
-    friction: Array  # (n,) part of it that is said to compensate friction
-    position: Array  # (n,)
-    velocity: Array  # (n,)
-    before: Array  # (n,) effort in force
+    effort: Annotated[Array, "n"]  # wanted effort
+    friction: Annotated[Array, "n"]  # part of it that is said to compensate friction
+    position: Annotated[Array, "n"]
+    velocity: Annotated[Array, "n"]
+    before: Annotated[Array, "n"]  # effort in force
 
 
-@kernel
-def view_inputs(memory: Array, n: int) -> Inputs:
-    """View one flat array as the inputs for n joints."""
-    return Inputs(
-        view(memory, 0, (n,)), view(memory, n, (n,)), view(memory, 2 * n, (n,)), view(memory, 3 * n, (n,)),
-        view(memory, 4 * n, (n,)),
-    )  # fmt: skip
+view_inputs = views(Inputs, "n")
 
 
 @kernel

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import allocate, kernel, view
+from flexarm_core.compiled import allocate, kernel, pack, views
 from flexarm_core.entrance import number, numbers
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
 INTERVAL = 0.005  # [s] length of the motion intervals that are evaluated
 DELAYS = np.array([0.0, 0.00125, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.045, 0.065, 0.09])  # [s] candidate delays
+ROWS = DELAYS.size + 1  # of the evidence: a row for each delay, and one for no commands at all
 LONGEST = 0.04  # [s] longest time between two states, and longest moment of rest
 KEPT = 1024  # states in the history: half of them cover more than the longest delay, at up to 4 kHz
 MEMORY = 0.1  # [s] time constant with which old evidence is forgotten
@@ -84,10 +85,10 @@ class Response:
         self._base_measured, self._bearable = base_measured, min(number("bearable", bearable, 0.0), float(DELAYS[-1]))
         self.age = self.suspected = 0.0
         n, self._moving = model.n, MOVING * numbers("velocity_limit", velocity_limit, model.n)
-        self._constants = np.concatenate((self._limit, self._moving))
+        self._constants = pack(_Constants(model.m, self._limit, self._moving))
         self._memory, evidence = allocate(_view_evidence, n)
         self._misfit, self._square, self._slow, self._usual, self._weight = evidence
-        self._inputs = np.empty(3 * n + 2 * model.m + n * n + model.m * n)
+        self._inputs = np.empty(_view_inputs.size(n, model.m))
         self.reset()
         self._inputs[:] = np.eye(1, self._inputs.size)  # load the compiled functions: no tick waits for them
         _add_interval(
@@ -207,51 +208,42 @@ def _middle(one: ArmState, other: ArmState) -> ArmState:
 
 
 class _Constants(NamedTuple):
-    """Arm and limits, rows of one array."""
+    """Arm and limits."""
 
-    limit: Array  # (n,) effort limits
-    moving: Array  # (n,) velocities below which friction hides the commands
+    m: int  # number of elastic joints
+    limit: Annotated[Array, "n"]  # effort limits
+    moving: Annotated[Array, "n"]  # velocities below which friction hides the commands
+
+
+_view_constants = views(_Constants, "n")
 
 
 class _Inputs(NamedTuple):
     """Velocities at both ends of an interval, and dynamics in its middle."""
 
-    velocity_before: Array  # (n,)
-    velocity: Array  # (n,)
-    rate_before: Array  # (m,)
-    rate: Array  # (m,)
-    c_m: Array  # (n,)
-    H_m: Array  # (n, n)
-    H_bm: Array  # (m, n)
+    velocity_before: Annotated[Array, "n"]
+    velocity: Annotated[Array, "n"]
+    rate_before: Annotated[Array, "m"]
+    rate: Annotated[Array, "m"]
+    c_m: Annotated[Array, "n"]
+    H_m: Annotated[Array, "n", "n"]
+    H_bm: Annotated[Array, "m", "n"]
+
+
+_view_inputs = views(_Inputs, "n", "m")
 
 
 class _Evidence(NamedTuple):
-    """What is known of each delay, and without any commands (last of d rows)."""
+    """What is known of each delay, and without any commands (last row)."""
 
-    misfit: Array  # (d,)
-    square: Array  # (d,) square error of the last interval
-    slow: Array  # (d, n) slow mean of the residual
-    usual: Array  # (d, n) sums of the square errors over USUAL
-    weight: Array  # (n,) number of errors in them
-
-
-@kernel
-def _view_inputs(memory: Array, n: int, m: int) -> _Inputs:
-    before, velocity = view(memory, 0, (n,)), view(memory, n, (n,))
-    rate_before, rate = view(memory, 2 * n, (m,)), view(memory, 2 * n + m, (m,))
-    c_m, i = view(memory, 2 * n + 2 * m, (n,)), 3 * n + 2 * m
-    return _Inputs(
-        before, velocity, rate_before, rate, c_m, view(memory, i, (n, n)), view(memory, i + n * n, (m, n))
-    )  # fmt: skip
+    misfit: Annotated[Array, ROWS]
+    square: Annotated[Array, ROWS]  # square error of the last interval
+    slow: Annotated[Array, ROWS, "n"]  # slow mean of the residual
+    usual: Annotated[Array, ROWS, "n"]  # sums of the square errors over USUAL
+    weight: Annotated[Array, "n"]  # number of errors in them
 
 
-@kernel
-def _view_evidence(memory: Array, n: int) -> _Evidence:
-    d = DELAYS.size + 1
-    return _Evidence(
-        view(memory, 0, (d,)), view(memory, d, (d,)), view(memory, 2 * d, (d, n)), view(memory, 2 * d + d * n, (d, n)),
-        view(memory, 2 * d + 2 * d * n, (n,)),
-    )  # fmt: skip
+_view_evidence = views(_Evidence, "n")
 
 
 @kernel
@@ -262,7 +254,7 @@ def _add_interval(
     """Add the errors of an interval to the evidence.
 
     Args:
-        constants: (2 n,) see :class:`_Constants`.
+        constants: see :class:`_Constants`.
         inputs: see :class:`_Inputs`.
         measured: whether the motion of the base is measured.
         times: (k,) times of the states [s].
@@ -272,8 +264,7 @@ def _add_interval(
         memory: see :class:`_Evidence`; changed in place.
     """
     n, dt = impulses.shape[1], now - begin
-    m = (inputs.shape[0] - 3 * n - n * n) // (2 + n)
-    limit, moving = view(constants, 0, (n,)), view(constants, n, (n,))
+    m, limit, moving = _view_constants(constants, n)
     u, e = _view_inputs(inputs, n, m), _view_evidence(memory, n)
     moved, scale, silent, left = np.empty(n), np.empty(n), np.zeros(n, dtype=np.bool_), 0
     for i in range(n):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import allocate, kernel, view
+from flexarm_core.compiled import allocate, kernel, views
 from flexarm_core.entrance import finite
 from flexarm_core.hardware_gate.limits import ACCELERATION, VELOCITY, JointLimits
 from flexarm_core.types import ArmState, Array
@@ -112,24 +112,18 @@ class Stillness:
 class _Rows(NamedTuple):
     """What is known of each joint."""
 
-    repeats: Array  # (n,) identical readings after the first one
-    time: Array  # (n,) since then [s]
-    judged: Array  # (n,) part of this time that was judged [s]
-    before: Array  # (n,) velocity before these readings
-    first: Array  # (n,) time between that velocity and the first of these readings [s]
-    asked: Array  # (n,) acceleration that the command asked for when the judging began
-    change: Array  # (n,) hidden change of the velocity
-    motion: Array  # (n,) hidden motion
-    quiet: Array  # (n,) 1: readings of the joint have stood still before and gone on
+    repeats: Annotated[Array, "n"]  # identical readings after the first one
+    time: Annotated[Array, "n"]  # since then [s]
+    judged: Annotated[Array, "n"]  # part of this time that was judged [s]
+    before: Annotated[Array, "n"]  # velocity before these readings
+    first: Annotated[Array, "n"]  # time between that velocity and the first of these readings [s]
+    asked: Annotated[Array, "n"]  # acceleration that the command asked for when the judging began
+    change: Annotated[Array, "n"]  # hidden change of the velocity
+    motion: Annotated[Array, "n"]  # hidden motion
+    quiet: Annotated[Array, "n"]  # 1: readings of the joint have stood still before and gone on
 
 
-@kernel
-def _view(memory: Array, n: int) -> _Rows:
-    return _Rows(
-        view(memory, 0, (n,)), view(memory, n, (n,)), view(memory, 2 * n, (n,)), view(memory, 3 * n, (n,)),
-        view(memory, 4 * n, (n,)), view(memory, 5 * n, (n,)), view(memory, 6 * n, (n,)), view(memory, 7 * n, (n,)),
-        view(memory, 8 * n, (n,)),
-    )  # fmt: skip
+_view = views(_Rows, "n")
 
 
 @kernel

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import allocate, kernel, view
+from flexarm_core.compiled import allocate, kernel, views
 from flexarm_core.entrance import number
 from flexarm_core.hardware_gate.limits import ACCELERATION, VELOCITY, JointLimits
 from flexarm_core.types import ArmState, Array
@@ -55,17 +55,13 @@ class VelocityCheck:
 class _Rows(NamedTuple):
     """Fading sums over the motion of each joint."""
 
-    difference: Array  # (n,) motion of the position minus integral of the velocity
-    travel: Array  # (n,) larger of the two, regardless of signs
-    moved: Array  # (n,) motion of the position
-    time: Array  # (n,) time [s]
+    difference: Annotated[Array, "n"]  # motion of the position minus integral of the velocity
+    travel: Annotated[Array, "n"]  # larger of the two, regardless of signs
+    moved: Annotated[Array, "n"]  # motion of the position
+    time: Annotated[Array, "n"]  # time [s]
 
 
-@kernel
-def _view(memory: Array, n: int) -> _Rows:
-    return _Rows(
-        view(memory, 0, (n,)), view(memory, n, (n,)), view(memory, 2 * n, (n,)), view(memory, 3 * n, (n,))
-    )  # fmt: skip
+_view = views(_Rows, "n")
 
 
 @kernel

@@ -19,7 +19,7 @@ import numpy as np
 from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.box import nearest_in_box
-from flexarm_core.ik_redundancy.plan import FREE, LEVEL, ROW, ROWS, SCALE, view_memory, view_weights
+from flexarm_core.ik_redundancy.plan import view_plan
 from flexarm_core.ik_redundancy.step import resolve
 from flexarm_core.types import Array
 
@@ -118,34 +118,35 @@ def limited_step(
     Returns:
         The smallest norm of a row after orthogonalization, before limits [m].
     """
-    n, rows = out.shape[0], int(plan[ROWS])
-    w, memory = view_weights(plan, n), view_memory(plan, n)
+    n = out.shape[0]
+    step = view_plan(plan, n)
+    rows, w = step.rows, step.weights
     for row in range(6):
-        memory.share[row] = 1.0
+        step.share[row] = 1.0
     least = resolve(J, t, offset, gain, plan, w, out)
     inside = True
     for i in range(n):
         inside = inside and lo[i] <= out[i] <= hi[i]
     for row in range(6):
-        share[0, row], share[1, row] = memory.share[row], 1.0
+        share[0, row], share[1, row] = step.share[row], 1.0
     if inside:
         return least
     # The demand is the motion of the step without limits.
-    wanted, active = memory.wanted, memory.active
+    wanted, active = step.wanted, step.active
     for k in range(rows):
-        row = int(plan[ROW + k])
+        row = int(step.row[k])
         wanted[row] = 0.0
         for i in range(n):
             wanted[row] += J[row, i] * out[i]
     for i in range(n):
         active[i] = w[i] if w[i] > 0.0 else COSTLESS
-    if plan[FREE] > 0.0:
+    if step.free[0] > 0.0:
         resolve(J, wanted, offset, gain, plan, active, out)
     # Use the orthogonalized rows: a row is short in a singular direction of the arm, so that it is the first row of its
     # level to be reduced.
-    F, remaining, takes, label = memory.A, memory.remaining, memory.takes, memory.label
-    low, high, u, G, goal = memory.low, memory.high, memory.u, memory.G, memory.goal
-    y, near, work = memory.pull, memory.near, memory.box
+    F, remaining, takes, label = step.A, step.remaining, step.takes, step.label
+    low, high, u, G, goal = step.low, step.high, step.u, step.G, step.goal
+    y, near, work = step.pull, step.near, step.box
     for i in range(n):
         low[i], high[i], u[i] = lo[i] / active[i], hi[i] / active[i], out[i] / active[i]
         y[i] = gain * offset[i] / active[i] if w[i] > 0.0 else 0.0
@@ -158,12 +159,12 @@ def limited_step(
         first = 0
         while first < rows:
             end = first + 1
-            while end < rows and plan[LEVEL + end] == plan[LEVEL + first]:
+            while end < rows and step.level[end] == step.level[first]:
                 end += 1
             if not nearest_in_box(G, goal, end, 0, y, low, high, work, TOLERANCE, u):
                 for k in range(first, end):  # weigh errors in tool coordinates
-                    row = int(plan[ROW + int(label[k])])
-                    scale = plan[SCALE + int(label[k])] if takes[k] > 0.0 else 0.0
+                    row = int(step.row[int(label[k])])
+                    scale = step.scale[int(label[k])] if takes[k] > 0.0 else 0.0
                     for i in range(n):
                         G[k, i] = scale * J[row, i] * active[i]
                     goal[k] = scale * wanted[row]
@@ -183,10 +184,10 @@ def limited_step(
     for i in range(n):
         out[i] = min(max(active[i] * u[i], lo[i]), hi[i])
     for k in range(rows):
-        row = int(plan[ROW + k])
+        row = int(step.row[k])
         got = 0.0
         for i in range(n):
             got += J[row, i] * out[i]
-        missing = abs(wanted[row] - got) if memory.share[row] > 0.0 else 0.0
+        missing = abs(wanted[row] - got) if step.share[row] > 0.0 else 0.0
         share[1, row] = 1.0 if missing <= 1e-9 else max(0.0, 1.0 - missing / max(abs(wanted[row]), 1e-300))
     return least

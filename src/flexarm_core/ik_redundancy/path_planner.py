@@ -15,15 +15,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from flexarm_core.compiled import allocate, named_views
 from flexarm_core.errors import ConfigError, InputError, JointLimitError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.objectives import JointRange, Objective, Quadratic, Sum, quadratic_form
-from flexarm_core.ik_redundancy.plan import WEIGHTS, weight_roots
+from flexarm_core.ik_redundancy.plan import view_plan, weight_roots
 from flexarm_core.ik_redundancy.planned_path import JointsAlongPath, PlannedPath, smooth_joint_path
 from flexarm_core.ik_redundancy.solver import ALL_AXES
-from flexarm_core.ik_redundancy.tracking import ERROR, pose_errors, reach, track_size
+from flexarm_core.ik_redundancy.tracking import pose_errors, reach, view_track
 from flexarm_core.kernels.rotations import rotation_error
 from flexarm_core.path.joint_path import JointPath
 from flexarm_core.path.path_constraints import PathLimits
@@ -192,7 +193,7 @@ class PathPlanner:
             replace(self.config, given_up="hold"),
         ]
         plans = [way.plan(self.chain.n, axes) for way in ways[: 3 if allow_dropped else 2]]
-        limits, memory = self.limits.table(), np.zeros(track_size(self.chain.n))
+        limits, (memory, tracked) = self.limits.table(), allocate(view_track, self.chain.n)
         inset = np.minimum(INSET, 0.1 * (limits[1] - limits[0]))
         limits[0], limits[1] = np.minimum(limits[0] + inset, start), np.maximum(limits[1] - inset, start)
         positions, rotations = path.poses(base)
@@ -205,10 +206,10 @@ class PathPlanner:
             gain = 1.0 if gain_length == 0.0 else -math.expm1(-(s - at) / gain_length)
             for plan in plans:
                 if not isinstance(objective, Quadratic):
-                    plan[WEIGHTS : WEIGHTS + self.chain.n] = weight_roots(weights)
+                    named_views(plan, view_plan, self.chain.n).weights[:] = weight_roots(weights)
                 there, share = np.clip(q + rate * (s - at), limits[0], limits[1]), np.empty((2, 6))
                 least = reach(self.chain.links, limits, plan, p, R, origin, gain, 1.0, share, memory, there)
-                error = np.where(axes, memory[ERROR], 0.0)
+                error = np.where(axes, tracked.error, 0.0)
                 missed, far = bool((np.abs(error) > tolerance).any()), bool(np.abs(there - q).max() > LONGEST_STEP)
                 if not missed and not far:
                     break

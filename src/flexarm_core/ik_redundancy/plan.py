@@ -4,46 +4,54 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import allocate, views
 from flexarm_core.entrance import ANY, finite, integers
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.types import Array
 
-# Layout of a plan: settings, rows, (n,) K^-1/2, then the work array of the step.
-ROWS, THRESHOLD, BAND, HOLD, FREE = 0, 1, 2, 3, 4
-ROW, LEVEL, SCALE = 8, 14, 20
-WEIGHTS = 26
+
+class Plan(NamedTuple):
+    """Settings of the step, and its work array; unless stated otherwise, one row per row of the plan."""
+
+    rows: int  # number of rows
+    threshold: float  # [m]
+    band: float  # [m]
+    hold: float  # 1 if joints hold still in the direction of a dropped row
+    free: Annotated[Array, 1]  # 1 if there are joints without cost
+    row: Annotated[Array, 6]  # row of the Jacobian
+    level: Annotated[Array, 6]
+    scale: Annotated[Array, 6]
+    weights: Annotated[Array, "n"]  # K^-1/2; negative for a joint without cost
+    # the work array of the step
+    share: Annotated[Array, 6]  # realized share of each row of the Jacobian
+    A: Annotated[Array, 6, "n"]  # rows of J K^-1/2, made orthonormal
+    b: Annotated[Array, 6]  # demands of these rows
+    label: Annotated[Array, 6]  # place of a row in the plan, as rows are reordered
+    square: Annotated[Array, 6]  # squared norms of what remains of the rows
+    remaining: Annotated[Array, 6]  # norms of the rows after orthogonalization [m]
+    takes: Annotated[Array, 6]  # share of the row's direction that is not left to the objective
+    y: Annotated[Array, "n"]  # weighted distance to the minimizer of the objective
+    theirs: Annotated[Array, 6]  # 1: the row is assigned to the joints without cost
+    value: Annotated[Array, 6]  # demand of such a row
+    F: Annotated[Array, 6, "n"]  # such rows, for the joints without cost
+    others: Annotated[Array, 6, "n"]  # such rows, for the other joints
+    wanted: Annotated[Array, 6]  # motion of each row of the Jacobian without limits
+    active: Annotated[Array, "n"]  # K^-1/2 while limits are active
+    low: Annotated[Array, "n"]  # lower bounds, weighted
+    high: Annotated[Array, "n"]  # upper bounds, weighted
+    u: Annotated[Array, "n"]  # solution within the bounds, weighted
+    G: Annotated[Array, 6, "n"]  # rows of the problem within the bounds
+    goal: Annotated[Array, 6]  # demands of these rows
+    pull: Annotated[Array, "n"]  # weighted distance to the minimizer of the objective
+    near: Annotated[Array, "n"]  # point to stay near to
+    box: Annotated[Array, "72 + 2 * n"]  # work array of nearest_in_box
 
 
-class StepMemory(NamedTuple):
-    """Work array of the step; unless stated otherwise, arrays (6,) and (6, n) have one row per row of the plan."""
-
-    share: Array  # (6,) realized share of each row of the Jacobian
-    A: Array  # (6, n) rows of J K^-1/2, made orthonormal
-    b: Array  # (6,) demands of these rows
-    label: Array  # (6,) place of a row in the plan, as rows are reordered
-    square: Array  # (6,) squared norms of what remains of the rows
-    remaining: Array  # (6,) norms of the rows after orthogonalization [m]
-    takes: Array  # (6,) share of the row's direction that is not left to the objective
-    y: Array  # (n,) weighted distance to the minimizer of the objective
-    theirs: Array  # (6,) 1: the row is assigned to the joints without cost
-    value: Array  # (6,) demand of such a row
-    F: Array  # (6, n) such rows, for the joints without cost
-    others: Array  # (6, n) such rows, for the other joints
-    wanted: Array  # (6,) motion of each row of the Jacobian without limits
-    active: Array  # (n,) K^-1/2 while limits are active
-    low: Array  # (n,) lower bounds, weighted
-    high: Array  # (n,) upper bounds, weighted
-    u: Array  # (n,) solution within the bounds, weighted
-    G: Array  # (6, n) rows of the problem within the bounds
-    goal: Array  # (6,) demands of these rows
-    pull: Array  # (n,) weighted distance to the minimizer of the objective
-    near: Array  # (n,) point to stay near to
-    box: Array  # (72 + 2 n,) work array of nearest_in_box
+view_plan = views(Plan, "n")
 
 
 def make_plan(
@@ -84,13 +92,11 @@ def make_plan(
             raise ConfigError(f"{name} must be >= 0 m, got {value}")
     if not (math.isfinite(length_scale) and length_scale > 0.0):
         raise ConfigError(f"length_scale must be > 0 m/rad, got {length_scale}")
-    plan = np.zeros(WEIGHTS + len(k) + memory_size(len(k)))
-    plan[[ROWS, THRESHOLD, BAND, HOLD, FREE]] = len(rows), threshold, band, hold, (k == 0.0).any()
-    ranks = [rank for rank, level in enumerate(levels) for _ in level]
-    for place, (row, rank) in enumerate(zip(rows, ranks, strict=True)):
-        plan[[ROW + place, LEVEL + place]] = row, rank
-        plan[SCALE + place] = length_scale if row >= 3 else 1.0
-    plan[WEIGHTS : WEIGHTS + len(k)] = weight_roots(k)
+    plan, parts = allocate(view_plan, len(k))
+    plan[:4] = len(rows), threshold, band, hold  # the numbers
+    parts.free[:], parts.weights[:] = (k == 0.0).any(), weight_roots(k)
+    parts.row[: len(rows)], parts.scale[: len(rows)] = rows, np.where(np.array(rows) >= 3, length_scale, 1.0)
+    parts.level[: len(rows)] = [rank for rank, level in enumerate(levels) for _ in level]
     return plan
 
 
@@ -101,46 +107,3 @@ def weight_roots(weights: Array) -> Array:
         raise InputError("weights are empty: one a joint is needed")
     k = weights / weights.max()
     return np.where(k > 0.0, 1.0 / np.sqrt(np.where(k > 0.0, k, 1.0)), -1.0)
-
-
-@kernel
-def memory_size(n: int) -> int:
-    """Return the size of the work array of the step, with or without limits, for ``n`` joints."""
-    return 132 + 33 * n
-
-
-@kernel
-def view_weights(plan: Array, n: int) -> Array:
-    """Return K^-1/2 (n,) of a plan."""
-    return view(plan, WEIGHTS, (n,))
-
-
-@kernel
-def view_memory(plan: Array, n: int) -> StepMemory:
-    """View the end of a plan as the work array of the step."""
-    share, i = view(plan, WEIGHTS + n, (6,)), WEIGHTS + n + 6
-    A, i = view(plan, i, (6, n)), i + 6 * n
-    b, i = view(plan, i, (6,)), i + 6
-    label, i = view(plan, i, (6,)), i + 6
-    square, i = view(plan, i, (6,)), i + 6
-    remaining, i = view(plan, i, (6,)), i + 6
-    takes, i = view(plan, i, (6,)), i + 6
-    y, i = view(plan, i, (n,)), i + n
-    theirs, i = view(plan, i, (6,)), i + 6
-    value, i = view(plan, i, (6,)), i + 6
-    F, i = view(plan, i, (6, n)), i + 6 * n
-    others, i = view(plan, i, (6, n)), i + 6 * n
-    wanted, i = view(plan, i, (6,)), i + 6
-    active, i = view(plan, i, (n,)), i + n
-    low, i = view(plan, i, (n,)), i + n
-    high, i = view(plan, i, (n,)), i + n
-    u, i = view(plan, i, (n,)), i + n
-    G, i = view(plan, i, (6, n)), i + 6 * n
-    goal, i = view(plan, i, (6,)), i + 6
-    pull, i = view(plan, i, (n,)), i + n
-    near, i = view(plan, i, (n,)), i + n
-    box = view(plan, i, (72 + 2 * n,))
-    return StepMemory(
-        share, A, b, label, square, remaining, takes, y, theirs, value, F, others, wanted, active, low, high, u, G,
-        goal, pull, near, box,
-    )  # fmt: skip

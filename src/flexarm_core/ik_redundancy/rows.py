@@ -13,41 +13,37 @@ from __future__ import annotations
 
 import math
 
-from flexarm_core.compiled import kernel, view
-from flexarm_core.ik_redundancy.plan import LEVEL, ROW, ROWS, SCALE, THRESHOLD, view_weights
+from flexarm_core.compiled import kernel
+from flexarm_core.ik_redundancy.plan import view_plan
 from flexarm_core.types import Array
 
 SWEEPS = 5
 
 
 @kernel
-def rows_size(n: int) -> int:
-    """Return the size of the work array of :func:`turn_rows` for ``n`` joints."""
-    return 6 * n + 6
-
-
-@kernel
-def turn_rows(J: Array, plan: Array, memory: Array, Q: Array) -> None:
+def turn_rows(J: Array, plan: Array, A: Array, length: Array, Q: Array) -> None:
     """Compute an orthogonal matrix ``Q`` (6, 6) such that the rows of ``Q J`` are orthogonal within each level.
 
     Args:
         J: (6, n) Jacobian.
         plan: settings of the step.
-        memory: (rows_size(n),) work array.
+        A: (6, n) work array.
+        length: (6,) work array.
         Q: (6, 6) output; rows of free axes are those of the identity.
     """
-    n, rows = J.shape[1], int(plan[ROWS])
-    w, A, length = view_weights(plan, n), view(memory, 0, (6, n)), view(memory, 6 * n, (6,))
+    n = J.shape[1]
+    step = view_plan(plan, n)
+    rows, w = step.rows, step.weights
     for i in range(6):
         for j in range(6):
             Q[i, j] = 1.0 if i == j else 0.0
     for k in range(rows):
         for i in range(n):
-            A[k, i] = plan[SCALE + k] * J[int(plan[ROW + k]), i] * abs(w[i])
+            A[k, i] = step.scale[k] * J[int(step.row[k]), i] * abs(w[i])
     first = 0
     while first < rows:
         end = first + 1
-        while end < rows and plan[LEVEL + end] == plan[LEVEL + first]:
+        while end < rows and step.level[end] == step.level[first]:
             end += 1
         for k in range(first, end):
             for above in range(first):
@@ -60,13 +56,13 @@ def turn_rows(J: Array, plan: Array, memory: Array, Q: Array) -> None:
         for _ in range(SWEEPS):
             for k in range(first, end):
                 for j in range(k + 1, end):
-                    if (plan[ROW + k] < 3.0) == (plan[ROW + j] < 3.0):
-                        _turn_pair(A, Q, k, j, int(plan[ROW + k]), int(plan[ROW + j]))
+                    if (step.row[k] < 3.0) == (step.row[j] < 3.0):
+                        _turn_pair(A, Q, k, j, int(step.row[k]), int(step.row[j]))
         for k in range(first, end):
             square = 0.0
             for i in range(n):
                 square += A[k, i] * A[k, i]
-            length[k] = 1.0 / square if square > plan[THRESHOLD] * plan[THRESHOLD] and square > 1e-24 else 0.0
+            length[k] = 1.0 / square if square > step.threshold * step.threshold and square > 1e-24 else 0.0
         first = end
 
 

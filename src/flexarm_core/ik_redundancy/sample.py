@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import kernel, views
 from flexarm_core.ik_redundancy.tracking import damped_least_squares, track
 from flexarm_core.kernels.rotations import is_rotation, pose_error
 from flexarm_core.types import Array
@@ -18,25 +18,17 @@ ROTATION = 1e-3  # tolerance of ``R R^T - 1``
 class Request(NamedTuple):
     """What a sample is asked for, and the pose that the sample before was asked for."""
 
-    settings: Array  # (3,) dt [s], gain and number of corrections, see :func:`track`
-    damping: Array  # (1,) damping of the method damped_least_squares; negative: the method is orthogonalisation
-    known: Array  # (1,) 1 if the sample before followed a pose
-    position: Array  # (3,) that pose [m]
-    rotation: Array  # (3, 3)
-    motion: Array  # (6,) motion of the pose in this sample [m, rad]
-    least: Array  # (1,) output: smallest norm of a row after orthogonalization, before limits [m]
+    settings: Annotated[Array, 3]  # dt [s], gain and number of corrections, see :func:`track`
+    # damping of the method damped_least_squares; negative: the method is orthogonalisation
+    damping: Annotated[Array, 1]
+    known: Annotated[Array, 1]  # 1 if the sample before followed a pose
+    position: Annotated[Array, 3]  # that pose [m]
+    rotation: Annotated[Array, 3, 3]
+    motion: Annotated[Array, 6]  # motion of the pose in this sample [m, rad]
+    least: Annotated[Array, 1]  # output: smallest norm of a row after orthogonalization, before limits [m]
 
 
-@kernel
-def view_request(memory: Array) -> Request:
-    """View a flat array as a request."""
-    settings, i = view(memory, 0, (3,)), 3
-    damping, i = view(memory, i, (1,)), i + 1
-    known, i = view(memory, i, (1,)), i + 1
-    position, i = view(memory, i, (3,)), i + 3
-    rotation, i = view(memory, i, (3, 3)), i + 9
-    motion, i = view(memory, i, (6,)), i + 6
-    return Request(settings, damping, known, position, rotation, motion, view(memory, i, (1,)))
+view_request = views(Request)
 
 
 @kernel

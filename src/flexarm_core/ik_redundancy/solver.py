@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import allocate, kernel
+from flexarm_core.compiled import allocate, kernel, named_views
 from flexarm_core.entrance import FLOAT, finite, number
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import ROW_NAMES, RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.objectives import Objective, Quadratic, quadratic_form
-from flexarm_core.ik_redundancy.plan import FREE, WEIGHTS, weight_roots
+from flexarm_core.ik_redundancy.plan import view_plan, weight_roots
 from flexarm_core.ik_redundancy.sample import ROTATION, Request, advance, brake, follow, view_request
-from flexarm_core.ik_redundancy.tracking import BEGUN, ERROR, track_size
+from flexarm_core.ik_redundancy.tracking import TrackMemory, view_track
 from flexarm_core.kernels.rotations import is_rotation
 from flexarm_core.types import Array, all_finite
 
@@ -70,9 +70,12 @@ class RedundancySolver:
         """
         self.chain = chain
         self.set_limits(limits)
-        self._memory, self._share = np.zeros(track_size(chain.n)), np.ones((2, 6))
+        self._memory: Array
+        self._tracked: TrackMemory
         self._request: Array
         self._asked: Request
+        self._memory, self._tracked = allocate(view_track, chain.n)
+        self._share = np.ones((2, 6))
         self._request, self._asked = allocate(view_request)
         brake(self._limits, 1.0, 1.0, *np.zeros((2, chain.n)), np.empty((3, chain.n)))  # loads the compiled code
         self.reset()
@@ -235,7 +238,7 @@ class RedundancySolver:
     @property
     def error(self) -> Array:
         """Pose error (6,) after the last sample, desired minus reached, including free axes [m, rad]."""
-        return self._memory[ERROR]
+        return self._tracked.error
 
     def lead(self, origin: Array) -> None:
         """Change the origin (n,) of a quadratic objective between two samples [rad | m]; no effect on others."""
@@ -261,7 +264,7 @@ class RedundancySolver:
         if not (math.isfinite(dt) and dt > 0.0):
             raise InputError(f"the sample time must be > 0 s, got {dt}")
         self._asked.known[0] = 0.0
-        self._memory[BEGUN] = 0.0
+        self._tracked.begun[0] = 0.0
         out = np.empty((3, self.chain.n))
         brake(self._limits, dt, 1.0 - LIMITED, self.position, self.velocity, out)
         self.position, self.velocity, self.acceleration = out
@@ -276,12 +279,12 @@ class RedundancySolver:
         if known and isinstance(self._objective, Quadratic):
             return plan, self._objective.origin
         weights, origin = quadratic_form(self._objective, self.position)
-        plan[WEIGHTS : WEIGHTS + self.chain.n] = weight_roots(weights)
-        plan[FREE] = float((weights == 0.0).any())
+        step = named_views(plan, view_plan, self.chain.n)
+        step.weights[:], step.free[:] = weight_roots(weights), (weights == 0.0).any()
         return plan, origin
 
     def _status(self, axes: NDArray[np.bool_], before: Array, dt: float, least: float) -> RedundancyStatus:
-        error, held = np.where(axes, self._memory[ERROR], 0.0), np.empty(self.chain.n, dtype=bool)
+        error, held = np.where(axes, self._tracked.error, 0.0), np.empty(self.chain.n, dtype=bool)
         _find_held(self._limits, self.position, self.velocity, before, dt, held)
         rows = [row for row in zip(ROW_NAMES, axes.tolist(), *self._share.tolist(), strict=True) if row[1]]
         return RedundancyStatus(

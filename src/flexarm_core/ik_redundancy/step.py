@@ -31,24 +31,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import kernel, named_views
 from flexarm_core.entrance import ANY, finite
 from flexarm_core.errors import InputError
-from flexarm_core.ik_redundancy.plan import (
-    BAND,
-    FREE,
-    HOLD,
-    LEVEL,
-    ROW,
-    ROWS,
-    SCALE,
-    THRESHOLD,
-    WEIGHTS,
-    StepMemory,
-    make_plan,
-    view_memory,
-    view_weights,
-)
+from flexarm_core.ik_redundancy.plan import Plan, make_plan, view_plan
 from flexarm_core.types import Array
 
 NOTHING = 1e-12  # norm below which the remainder of a dependent row is rounding noise
@@ -65,7 +51,8 @@ class RedundancyStep:
         """Prepare the step; arguments and errors are those of :func:`make_plan`."""
         self._plan = make_plan(weights, levels, **settings)  # type: ignore[arg-type]
         self._n = len(weights)
-        self._rows = int(max(row for level in levels for row in level)) + 1 if self._plan[ROWS] else 0
+        self._share = named_views(self._plan, view_plan, self._n).share
+        self._rows = max((int(row) + 1 for level in levels for row in level), default=0)
         self.kept = np.ones(6)
 
     def solve(self, J: ArrayLike, displacement: ArrayLike, offset: ArrayLike) -> Array:
@@ -85,18 +72,17 @@ class RedundancyStep:
             raise InputError(f"J has {len(J)} rows, the wanted ones go up to {self._rows - 1}")
         out = np.empty(self._n)
         redundancy_step(J, t, y, self._plan, out)
-        self.kept[:] = self._plan[WEIGHTS + self._n :][:6]
+        self.kept[:] = self._share
         return out
 
 
 @kernel
 def redundancy_step(J: Array, t: Array, offset: Array, plan: Array, out: Array) -> None:
     """Compute the step ``out`` (n,) = dtheta without checks, in the work array at the end of the plan."""
-    n = out.shape[0]
-    memory = view_memory(plan, n)
+    step = view_plan(plan, out.shape[0])
     for row in range(6):
-        memory.share[row] = 1.0
-    resolve(J, t, offset, 1.0, plan, view_weights(plan, n), out)
+        step.share[row] = 1.0
+    resolve(J, t, offset, 1.0, plan, step.weights, out)
 
 
 @kernel
@@ -112,29 +98,29 @@ def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Arra
         w: (n,) K^-1/2; negative for a joint without cost.
         out: (n,) output: dtheta.
     """
-    n, rows = out.shape[0], int(plan[ROWS])
-    threshold, band, hold = plan[THRESHOLD], plan[BAND], plan[HOLD]
-    memory = view_memory(plan, n)
-    A, b, label, square, y = memory.A, memory.b, memory.label, memory.square, memory.y
+    n = out.shape[0]
+    step = view_plan(plan, n)
+    rows, threshold, band, hold = step.rows, step.threshold, step.band, step.hold
+    A, b, label, square, y = step.A, step.b, step.label, step.square, step.y
     for i in range(n):
         y[i] = offset[i] / w[i] if w[i] > 0.0 else 0.0
     for k in range(rows):
-        row, scale = int(plan[ROW + k]), plan[SCALE + k]
+        row, scale = int(step.row[k]), step.scale[k]
         norm = 0.0
         for i in range(n):
             part = scale * J[row, i] * max(w[i], 0.0)
             A[k, i] = part
             norm += part * part
         b[k], label[k], square[k] = scale * t[row], k, norm
-        memory.share[row] = 1.0
-    if plan[FREE] > 0.0:
-        _eliminate_free(J, plan, w, memory)
+        step.share[row] = 1.0
+    if step.free[0] > 0.0:
+        _eliminate_free(J, w, step)
     least = np.inf
     for k in range(rows):
         # the row of this level with the largest remaining norm
         best = k
         for j in range(k + 1, rows):
-            if plan[LEVEL + j] == plan[LEVEL + k] and square[j] > square[best]:
+            if step.level[j] == step.level[k] and square[j] > square[best]:
                 best = j
         if best != k:
             for i in range(n):
@@ -143,7 +129,7 @@ def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Arra
             label[k], label[best] = label[best], label[k]
             square[k], square[best] = square[best], square[k]
         r = math.sqrt(square[k])
-        memory.remaining[k] = r
+        step.remaining[k] = r
         x = min(max((r - threshold) / band, 0.0), 1.0) if band > 0.0 else (1.0 if r > threshold else 0.0)
         there = 1.0 if r > NOTHING else 0.0
         share = there * (x * x * (3.0 - 2.0 * x))
@@ -154,7 +140,7 @@ def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Arra
             A[k, i] *= inverse
             along += A[k, i] * y[i]
         gets = share * (b[k] * inverse)
-        b[k], memory.takes[k] = gets, taken
+        b[k], step.takes[k] = gets, taken
         for i in range(n):
             y[i] -= taken * along * A[k, i]
         for j in range(k + 1, rows):
@@ -169,8 +155,8 @@ def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Arra
             square[j] = norm
             b[j] -= part * gets
         place = int(label[k])
-        if plan[FREE] == 0.0 or memory.theirs[place] == 0.0:
-            memory.share[int(plan[ROW + place])] = share
+        if step.free[0] == 0.0 or step.theirs[place] == 0.0:
+            step.share[int(step.row[place])] = share
             least = min(least, r)
     for i in range(n):
         out[i] = -gain * y[i]
@@ -178,24 +164,24 @@ def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Arra
         along = 0.0
         for i in range(n):
             along += A[k, i] * out[i]
-        along = b[k] - memory.takes[k] * along
+        along = b[k] - step.takes[k] * along
         for i in range(n):
             out[i] += along * A[k, i]
-    if plan[FREE] > 0.0:
-        _finish_free(rows, w, memory, out)
+    if step.free[0] > 0.0:
+        _finish_free(w, step, out)
     for i in range(n):
         out[i] *= w[i] if w[i] > 0.0 else 1.0
     return least
 
 
 @kernel
-def _eliminate_free(J: Array, plan: Array, w: Array, memory: StepMemory) -> None:
+def _eliminate_free(J: Array, w: Array, step: Plan) -> None:
     """Remove from ``[A | b]`` the demand that joints without cost can satisfy; rows assigned to them become zero."""
-    n, rows, threshold = w.shape[0], int(plan[ROWS]), plan[THRESHOLD]
-    A, b = memory.A, memory.b
-    theirs, value, F, others = memory.theirs, memory.value, memory.F, memory.others
+    n, rows, threshold = w.shape[0], step.rows, step.threshold
+    A, b = step.A, step.b
+    theirs, value, F, others = step.theirs, step.value, step.F, step.others
     for k in range(rows):
-        row, scale = int(plan[ROW + k]), plan[SCALE + k]
+        row, scale = int(step.row[k]), step.scale[k]
         for i in range(n):
             F[k, i] = scale * J[row, i] if w[i] < 0.0 else 0.0
     for k in range(rows):
@@ -230,15 +216,15 @@ def _eliminate_free(J: Array, plan: Array, w: Array, memory: StepMemory) -> None
         for i in range(n):
             A[k, i] *= 1.0 - theirs[k]
             norm += A[k, i] * A[k, i]
-        memory.square[k] = norm
+        step.square[k] = norm
         b[k] *= 1.0 - theirs[k]
 
 
 @kernel
-def _finish_free(rows: int, w: Array, memory: StepMemory, out: Array) -> None:
+def _finish_free(w: Array, step: Plan, out: Array) -> None:
     """Move the joints without cost, with the least motion, to satisfy the remainder of the rows assigned to them."""
-    n = w.shape[0]
-    theirs, value, F, others = memory.theirs, memory.value, memory.F, memory.others
+    n, rows = w.shape[0], step.rows
+    theirs, value, F, others = step.theirs, step.value, step.F, step.others
     for k in range(rows):
         rest = value[k]
         for i in range(n):

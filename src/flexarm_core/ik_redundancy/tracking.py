@@ -15,15 +15,15 @@ linearization error only. Motion that singularities or limits removed is not res
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import kernel, views
 from flexarm_core.ik_redundancy.chain import tool_kinematics
 from flexarm_core.ik_redundancy.limits import displacement_bounds, limited_step
-from flexarm_core.ik_redundancy.plan import ROW, ROWS, view_weights
-from flexarm_core.ik_redundancy.rows import rows_size, turn_rows, turned, turned_vector
+from flexarm_core.ik_redundancy.plan import view_plan
+from flexarm_core.ik_redundancy.rows import turn_rows, turned, turned_vector
 from flexarm_core.ik_redundancy.step import resolve
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.kernels.rotations import rotation_error
@@ -32,70 +32,39 @@ from flexarm_core.types import Array
 CATCH_UP, CATCH_UP_SPEED = 0.5, 0.9  # share of the acceleration and velocity limits for correcting the remaining error
 OBJECTIVE_PASSES = 3  # steps that include the objective: near a singularity the iteration would not converge with it
 REACH_PASSES, REACHED = 12, 1e-11  # maximum number of steps to a nearby pose, and its convergence error [m | rad]
-ERROR, BEGUN = slice(0, 6), 6  # the parts of the work array that are used outside of the kernels
 ON_THE_PATH = 1e-9  # [m | rad] error below which no error remains to be corrected
 
 
 class TrackMemory(NamedTuple):
     """Work array of :func:`track`."""
 
-    error: Array  # (6,) pose error after the sample `[m; rad]`
-    begun: Array  # (1,) time in which the fastest joint would reach its speed from rest [s]; kept between samples
-    p: Array  # (3,) tool position [m]
-    R: Array  # (3, 3) tool rotation
-    J: Array  # (6, n) Jacobian
-    p0: Array  # (3,) tool position at the start of the sample [m]
-    R0: Array  # (3, 3) tool rotation at the start of the sample
-    t: Array  # (6,) displacement of the tool, along rotated rows
-    turn: Array  # (3,) rotation error [rad]
-    lo: Array  # (n,) smallest displacements of the sample
-    hi: Array  # (n,) largest displacements of the sample
-    low: Array  # (n,) smallest displacements that remain
-    high: Array  # (n,) largest displacements that remain
-    offset: Array  # (n,) distance to the minimizer of the objective
-    x: Array  # (n,) joint positions after the sample
-    d: Array  # (n,) joint displacement of one step
-    goal: Array  # (6,) displacement that the rotated rows shall get
-    later: Array  # (2, 6) shares of a correction
-    Q: Array  # (6, 6) rotation of the rows
-    pose: Array  # (6,) pose error
-    H: Array  # (6, n) rotated rows of the Jacobian
-    rows: Array  # (6 n + 6,) work array of turn_rows
+    error: Annotated[Array, 6]  # pose error after the sample `[m; rad]`
+    # time in which the fastest joint would reach its speed from rest [s]; kept between samples
+    begun: Annotated[Array, 1]
+    p: Annotated[Array, 3]  # tool position [m]
+    R: Annotated[Array, 3, 3]  # tool rotation
+    J: Annotated[Array, 6, "n"]  # Jacobian
+    p0: Annotated[Array, 3]  # tool position at the start of the sample [m]
+    R0: Annotated[Array, 3, 3]  # tool rotation at the start of the sample
+    t: Annotated[Array, 6]  # displacement of the tool, along rotated rows
+    turn: Annotated[Array, 3]  # rotation error [rad]
+    lo: Annotated[Array, "n"]  # smallest displacements of the sample
+    hi: Annotated[Array, "n"]  # largest displacements of the sample
+    low: Annotated[Array, "n"]  # smallest displacements that remain
+    high: Annotated[Array, "n"]  # largest displacements that remain
+    offset: Annotated[Array, "n"]  # distance to the minimizer of the objective
+    x: Annotated[Array, "n"]  # joint positions after the sample
+    d: Annotated[Array, "n"]  # joint displacement of one step
+    goal: Annotated[Array, 6]  # displacement that the rotated rows shall get
+    later: Annotated[Array, 2, 6]  # shares of a correction
+    Q: Annotated[Array, 6, 6]  # rotation of the rows
+    pose: Annotated[Array, 6]  # pose error
+    H: Annotated[Array, 6, "n"]  # rotated rows of the Jacobian
+    A: Annotated[Array, 6, "n"]  # this and the next: work arrays of turn_rows
+    length: Annotated[Array, 6]
 
 
-@kernel
-def track_size(n: int) -> int:
-    """Return the size of the work array of :func:`track` for ``n`` joints."""
-    return 100 + 19 * n + rows_size(n)
-
-
-@kernel
-def view_track(memory: Array, n: int) -> TrackMemory:
-    """View a flat array as the work array of :func:`track`."""
-    error, begun, i = view(memory, 0, (6,)), view(memory, BEGUN, (1,)), BEGUN + 1
-    p, i = view(memory, i, (3,)), i + 3
-    R, i = view(memory, i, (3, 3)), i + 9
-    J, i = view(memory, i, (6, n)), i + 6 * n
-    p0, i = view(memory, i, (3,)), i + 3
-    R0, i = view(memory, i, (3, 3)), i + 9
-    t, i = view(memory, i, (6,)), i + 6
-    turn, i = view(memory, i, (3,)), i + 3
-    lo, i = view(memory, i, (n,)), i + n
-    hi, i = view(memory, i, (n,)), i + n
-    low, i = view(memory, i, (n,)), i + n
-    high, i = view(memory, i, (n,)), i + n
-    offset, i = view(memory, i, (n,)), i + n
-    x, i = view(memory, i, (n,)), i + n
-    d, i = view(memory, i, (n,)), i + n
-    goal, i = view(memory, i, (6,)), i + 6
-    later, i = view(memory, i, (2, 6)), i + 12
-    Q, i = view(memory, i, (6, 6)), i + 36
-    pose, i = view(memory, i, (6,)), i + 6
-    H, i = view(memory, i, (6, n)), i + 6 * n
-    rows = view(memory, i, (rows_size(n),))
-    return TrackMemory(
-        error, begun, p, R, J, p0, R0, t, turn, lo, hi, low, high, offset, x, d, goal, later, Q, pose, H, rows,
-    )  # fmt: skip
+view_track = views(TrackMemory, "n")
 
 
 @kernel
@@ -163,14 +132,14 @@ def track(
     """
     n = q.shape[0]
     dt, gain, corrections = settings[0], settings[1], int(settings[2])
-    m = view_track(memory, n)
+    m, step = view_track(memory, n), view_plan(plan, n)
     p, R, J, p0, R0, t, turn = m.p, m.R, m.J, m.p0, m.R0, m.t, m.turn
     lo, hi, low, high, offset, x, d = m.lo, m.hi, m.low, m.high, m.offset, m.x, m.d
     goal, Q, pose, H = m.goal, m.Q, m.pose, m.H
     displacement_bounds(limits, q, v, dt, lo, hi)
     tool_kinematics(links, q, p0, R0, J)
     rotation_error(rotation, R0, turn)
-    turn_rows(J, plan, m.rows, Q)
+    turn_rows(J, plan, m.A, m.length, Q)
     turned(Q, J, H)
     size = 0.0
     for k in range(3):
@@ -179,15 +148,15 @@ def track(
     jumped = _is_jump(J, limits, motion, dt)
     for k in range(6):
         pose[k] -= 0.0 if jumped else motion[k]
-    for k in range(int(plan[ROWS])):
-        size = max(size, abs(pose[int(plan[ROW + k])]))
+    for k in range(step.rows):
+        size = max(size, abs(pose[int(step.row[k])]))
     if size <= ON_THE_PATH:
         m.begun[0] = 0.0
     else:
         for i in range(n):
             offset[i] = 0.0
         turned_vector(Q, pose, goal)
-        resolve(H, goal, offset, 0.0, plan, view_weights(plan, n), d)
+        resolve(H, goal, offset, 0.0, plan, step.weights, d)
         catch = _catch_up(limits, d, dt, m.begun)
         for k in range(6):
             t[k] -= (1.0 - catch) * goal[k]
@@ -296,7 +265,7 @@ def reach(
         The smallest norm of a row after orthogonalization in the last step [m].
     """
     n = q.shape[0]
-    m = view_track(memory, n)
+    m, step = view_track(memory, n), view_plan(plan, n)
     p, R, J, t, turn, lo, hi, offset, d = m.p, m.R, m.J, m.t, m.turn, m.lo, m.hi, m.offset, m.d
     least, before = 0.0, math.inf
     for passed in range(REACH_PASSES):
@@ -307,8 +276,8 @@ def reach(
             t[k], t[3 + k] = position[k] - p[k], turn[k]
         for k in range(6):
             m.error[k] = t[k]
-        for k in range(int(plan[ROWS])):
-            size = max(size, abs(t[int(plan[ROW + k])]))
+        for k in range(step.rows):
+            size = max(size, abs(t[int(step.row[k])]))
         if passed > 0 and (size < REACHED or (size < 1e-6 and size > 0.5 * before)):
             break
         before = size

@@ -47,7 +47,7 @@ from flexarm_core.ik_redundancy.inverse_kinematics import InverseKinematics
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.ik_redundancy.step import RedundancyStep
-from flexarm_core.ik_redundancy.tracking import pose_errors, reach, track_size
+from flexarm_core.ik_redundancy.tracking import pose_errors, reach, view_track
 from flexarm_core.path.joint_move import JointMove, JointMoveConfig
 from flexarm_core.pipeline import whole_reference
 from flexarm_core.pipeline.behavior_stage import JointDeviation
@@ -170,7 +170,8 @@ def compile_redundancy() -> None:
         solver.stop(1e-3)
     RedundancyStep(np.ones(n), [[0]]).solve(np.ones((6, n)), np.ones(6), np.ones(n))
     plan, q = RedundancyConfig().plan(n), np.full(n, 0.4)
-    reach(chain.links, limits.table(), plan, p, R, q.copy(), 1.0, 1.0, np.ones((2, 6)), np.zeros(track_size(n)), q)
+    memory, _ = compiled.allocate(view_track, n)
+    reach(chain.links, limits.table(), plan, p, R, q.copy(), 1.0, 1.0, np.ones((2, 6)), memory, q)
     pose_errors(chain.links, q[None], p[None], R[None], np.empty((1, 6)))
     InverseKinematics(chain, limits.lower, limits.upper).solve(p, R, q)
 

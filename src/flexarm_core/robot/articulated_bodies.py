@@ -14,11 +14,11 @@ Gravity is an acceleration ``-g`` of the root link. Inertias and velocities are 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import inlined_kernel, kernel, view
+from flexarm_core.compiled import inlined_kernel, kernel, pack, view, views
 from flexarm_core.types import Array
 
 # First columns of the quantities of a body.
@@ -26,68 +26,46 @@ PARENT, PRISMATIC, PLACE, ROTATION, TRANSLATION, AXIS, MASS, CENTER, INERTIA, AR
     0, 1, 2, 3, 12, 15, 18, 19, 22, 31, 32,
 )  # fmt: skip
 ROOT = -1
-HEADER = 3
 
 
 class Constants(NamedTuple):
     """Arm; made once."""
 
     n: int  # number of actuated joints
-    gravity: Array  # (3,) in the root link frame [m/s^2]
-    # (B, 32) one row for each body, parents before children: index of the parent, whether its joint is prismatic, index
-    # of its coordinate among actuated and elastic joints, rotation (9) and translation (3) of the joint frame in the
-    # parent body, joint axis (3), mass, center of mass (3), inertia about it (9), armature of the joint
-    bodies: Array
-    damping: Array  # (n,) viscous damping of the actuated joints
-    K_b: Array  # (m, m) stiffness of the elastic joints
-    D_b: Array  # (m, m) damping of the elastic joints
+    m: int  # number of elastic joints
+    gravity: Annotated[Array, 3]  # in the root link frame [m/s^2]
+    # one row for each body, and thus for each joint, parents before children: index of the parent, whether its joint is
+    # prismatic, index of its coordinate among actuated and elastic joints, rotation (9) and translation (3) of the
+    # joint frame in the parent body, joint axis (3), mass, center of mass (3), inertia about it (9), armature of the
+    # joint
+    bodies: Annotated[Array, "n + m", COLUMNS]
+    damping: Annotated[Array, "n"]  # viscous damping of the actuated joints
+    K_b: Annotated[Array, "m", "m"]  # stiffness of the elastic joints
+    D_b: Annotated[Array, "m", "m"]  # damping of the elastic joints
+
+
+view_constants = views(Constants)
 
 
 class Sweep(NamedTuple):
     """Results of the sweeps, a row for each body."""
 
-    R: Array  # (B, 9)
-    p: Array  # (B, 3)
-    S: Array  # (B, 6)
-    V: Array  # (B, 6)
-    c: Array  # (B, 6)
-    inertia: Array  # (B, 6, 6) articulated inertia
-    bias: Array  # (B, 6) velocity terms of the force
-    U: Array  # (B, 6)
-    D: Array  # (B,)
-    carried: Array  # (B, 6) (I^A - U U^T / D) c
-    force: Array  # (B, 6) p^A with an effort
-    u: Array  # (B,)
-    a: Array  # (B, 6)
+    R: Annotated[Array, "bodies", 9]
+    p: Annotated[Array, "bodies", 3]
+    S: Annotated[Array, "bodies", 6]
+    V: Annotated[Array, "bodies", 6]
+    c: Annotated[Array, "bodies", 6]
+    inertia: Annotated[Array, "bodies", 6, 6]  # articulated inertia
+    bias: Annotated[Array, "bodies", 6]  # velocity terms of the force
+    U: Annotated[Array, "bodies", 6]
+    D: Annotated[Array, "bodies"]
+    carried: Annotated[Array, "bodies", 6]  # (I^A - U U^T / D) c
+    force: Annotated[Array, "bodies", 6]  # p^A with an effort
+    u: Annotated[Array, "bodies"]
+    a: Annotated[Array, "bodies", 6]
 
 
-@kernel
-def view_constants(memory: Array) -> Constants:
-    """View the array of :func:`pack_constants`."""
-    n, m, count = int(memory[0]), int(memory[1]), int(memory[2])
-    gravity, i = view(memory, HEADER, (3,)), HEADER + 3
-    bodies, i = view(memory, i, (count, COLUMNS)), i + count * COLUMNS
-    damping, i = view(memory, i, (n,)), i + n
-    K_b, i = view(memory, i, (m, m)), i + m * m
-    return Constants(n, gravity, bodies, damping, K_b, view(memory, i, (m, m)))
-
-
-@kernel
-def view_sweep(memory: Array, count: int) -> Sweep:
-    """View one flat array as the sweep over ``count`` bodies."""
-    R, i = view(memory, 0, (count, 9)), 9 * count
-    p, i = view(memory, i, (count, 3)), i + 3 * count
-    S, i = view(memory, i, (count, 6)), i + 6 * count
-    V, i = view(memory, i, (count, 6)), i + 6 * count
-    c, i = view(memory, i, (count, 6)), i + 6 * count
-    inertia, i = view(memory, i, (count, 6, 6)), i + 36 * count
-    bias, i = view(memory, i, (count, 6)), i + 6 * count
-    U, i = view(memory, i, (count, 6)), i + 6 * count
-    D, i = view(memory, i, (count,)), i + count
-    carried, i = view(memory, i, (count, 6)), i + 6 * count
-    force, i = view(memory, i, (count, 6)), i + 6 * count
-    u, i = view(memory, i, (count,)), i + count
-    return Sweep(R, p, S, V, c, inertia, bias, U, D, carried, force, u, view(memory, i, (count, 6)))
+view_sweep = views(Sweep, "bodies")
 
 
 def pack_constants(model: Any, ids: list[int], axes: list[Array], damping: Array, K_b: Array, D_b: Array) -> Array:
@@ -113,10 +91,7 @@ def pack_constants(model: Any, ids: list[int], axes: list[Array], damping: Array
             armature[model.joints[joint].idx_v],
         )  # fmt: skip
         rows.append(np.concatenate([np.ravel(part) for part in parts]))
-    header = (len(damping), len(K_b), len(rows))
-    gravity = model.gravity.linear
-    parts = (header, gravity, *rows, damping, K_b, D_b)
-    return np.concatenate([np.ravel(part) for part in parts]).astype(np.float64)
+    return pack(Constants(len(damping), len(K_b), model.gravity.linear, np.array(rows), damping, K_b, D_b))
 
 
 @kernel
@@ -131,7 +106,7 @@ def accelerate(constants: Array, memory: Array, inputs: Array, accelerations: Ar
         accelerations: (k, n) output [rad/s^2 | m/s^2].
     """
     c = view_constants(constants)
-    count = len(c.bodies)
+    count = c.n + c.m
     s = view_sweep(memory, count)
     q, v, rows = view(inputs, 0, (count,)), view(inputs, count, (count,)), len(accelerations)
     efforts = view(inputs, 2 * count, (rows, c.n))

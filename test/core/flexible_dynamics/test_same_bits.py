@@ -16,7 +16,7 @@ from flexarm_core.robot.load import load_robot_description
 
 model = FlexibleModel(load_robot_description(sys.argv[1]), gravity=(0.0, 0.0, -9.81))
 integers, constants, memory = model.arrays
-views = tree.view_tree(integers, constants), tree.view_workspace(integers, memory)
+views = tree.view_tree(integers, constants), tree.view_workspace(memory)
 for name in sys.argv[2:]:
     getattr(recursion, name)(*views)
 random = np.random.default_rng(1)

@@ -27,19 +27,22 @@ GRAVITY = (1.0, -2.0, -9.0)
 @kernel
 def terms(arm, tree, q, v, x, xd, H_b, H_bm, H_m, c_b, c_m, dH_bm_qd, weight):
     seen = view_arm(arm)
-    equation_of_motion(seen, view_tree(tree, seen), q, v, x, xd, H_b, H_bm, H_m, c_b, c_m, dH_bm_qd, weight)
+    indices = view_tree(tree, seen.bodies, seen.from_base, seen.from_world)
+    equation_of_motion(seen, indices, q, v, x, xd, H_b, H_bm, H_m, c_b, c_m, dH_bm_qd, weight)
 
 
 @kernel
 def reaction(arm, tree, q, v, x, xd, qdd, xdd, out):
     seen = view_arm(arm)
-    wrench_on_base(seen, view_tree(tree, seen), q, v, x, xd, qdd, xdd, out)
+    indices = view_tree(tree, seen.bodies, seen.from_base, seen.from_world)
+    wrench_on_base(seen, indices, q, v, x, xd, qdd, xdd, out)
 
 
 @kernel
 def tool(arm, tree, in_world, q, v, x, xd, position, rotation, twist, J_m, J_b, bias):
     seen = view_arm(arm)
-    tool_motion(seen, view_tree(tree, seen), in_world, q, v, x, xd, position, rotation, twist, J_m, J_b, bias)
+    indices = view_tree(tree, seen.bodies, seen.from_base, seen.from_world)
+    tool_motion(seen, indices, in_world, q, v, x, xd, position, rotation, twist, J_m, J_b, bias)
 
 
 def models():

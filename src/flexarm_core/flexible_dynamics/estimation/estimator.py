@@ -36,10 +36,11 @@ are prepared again with the true one. The estimate is the same whether they are 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
-from flexarm_core.compiled import allocate
+from flexarm_core.compiled import allocate, pack
 from flexarm_core.entrance import numbers
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
@@ -54,7 +55,15 @@ from flexarm_core.flexible_dynamics.estimation.filter import (
     prepare,
 )
 from flexarm_core.flexible_dynamics.estimation.measurements import Measurements, contact_body
-from flexarm_core.flexible_dynamics.estimation.memory import Inputs, view_ahead, view_constants, view_inputs, view_kept
+from flexarm_core.flexible_dynamics.estimation.memory import (
+    Inputs,
+    Plan,
+    view_ahead,
+    view_constants,
+    view_inputs,
+    view_kept,
+    view_outputs,
+)
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.flexible_dynamics.vibration_damping import static_deflection
 from flexarm_core.types import Array, FlexibleSample, FlexibleState
@@ -142,8 +151,7 @@ class FlexibleEstimator:
         loads = loads_on(model, c)
         p, k, q = len(loads.push), influence.shape[2], len(measured.channels)
         sizes = (N, n, size, measured.gauges, measured.linear, len(body), rows, q, p, k, self._touched)
-        parts = (sizes, free, model.actuated, body, felt, measured.first, measured.of_base)
-        plan = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
+        plan = pack(Plan(*sizes, free, model.actuated, body, felt, measured.first, measured.of_base), np.int64)
         constants, fixed = allocate(view_constants, N, n, len(body), rows, p, k)
         M = model.mass_matrix(np.zeros(size))
         fixed.K[:] = model.stiffness_matrix()[np.ix_(free, free)]
@@ -173,10 +181,11 @@ class FlexibleEstimator:
         inputs, self._given = allocate(view_inputs, n, rows)
         self._initial, self._noise = fixed.initial, fixed.noise
         shared = (*model.arrays, model.arrays[2].copy(), plan, constants, kept, ahead)
-        self._to_prepare, self._to_correct, self._results = shared, (*shared, inputs), 5 * N + 2 * rows + q
-        m, at = self._m, [0, N, 2 * N, 3 * N, 5 * N, 5 * N + rows, 5 * N + 2 * rows]
-        self._parts = tuple(slice(i + a, i + b) for i in at[:3] for a, b in ((0, m), (m, N)))
-        self._parts += tuple(slice(i, j) for i, j in zip(at[3:], (*at[4:], self._results), strict=True))
+        self._to_prepare, self._to_correct = shared, (*shared, inputs)
+        out, results = allocate(view_outputs, N, rows, q)
+        m, at = self._m, np.cumsum([0, *(part.size for part in results)]).tolist()
+        self._results, self._parts = out.size, tuple(slice(i + a, i + b) for i in at[:3] for a, b in ((0, m), (m, N)))
+        self._parts += tuple(slice(i, j) for i, j in pairwise(at[3:]))
 
     def reset(self) -> None:
         """Reset the estimate: the next sample starts from static deflection under gravity and initial covariance."""

@@ -78,7 +78,7 @@ def prepare(
         ahead_memory: see ``memory.Ahead``.
         t: expected length of the sampling period [s].
     """
-    tree, ws, wt = view_tree(integers, constants), view_workspace(integers, memory), view_workspace(integers, onward)
+    tree, ws, wt = view_tree(integers, constants), view_workspace(memory), view_workspace(onward)
     plan = view_plan(plan_memory)
     N, n, size, rows = plan.N, plan.n, plan.size, plan.rows
     c = view_constants(constants_memory, N, n, plan.sensors, rows, plan.loads, plan.modes)
@@ -108,7 +108,7 @@ def prepare(
         load(tree, ws, plan.touched, kept, 0.0)
         forward_dynamics(integers, constants, memory, f.x, f.v, kept.hinge, f.a)
         share = 1.0 if t == 0.0 or kept.turn[2] > 0.0 else t / RENEWAL
-        renew(integers, memory, tree, ws, plan, c, kept, f, share)
+        renew(memory, tree, ws, plan, c, kept, f, share)
     else:
         f.shown[:, :] = kept.shown
     show_loads(plan, c, f)
@@ -214,7 +214,7 @@ def correct(
         ``REFUSED`` if joints are not finite, then nothing has changed; else the sum of those that apply of
         ``TOUCH_UNREADABLE``, ``LEFT_OUT`` and ``DIVERGED``.
     """
-    tree, ws, wt = view_tree(integers, constants), view_workspace(integers, memory), view_workspace(integers, onward)
+    tree, ws, wt = view_tree(integers, constants), view_workspace(memory), view_workspace(onward)
     plan = view_plan(plan_memory)
     N, n, size, rows = plan.N, plan.n, plan.size, plan.rows
     c = view_constants(constants_memory, N, n, plan.sensors, rows, plan.loads, plan.modes)
@@ -250,7 +250,7 @@ def correct(
         forward_dynamics(integers, constants, memory, kept.x, kept.v, kept.hinge, kept.a)
         load_bodies(tree, ws, kept.x, kept.v)
         read_motion(
-            integers, memory, tree, ws, plan, c, f, kept.x, kept.v, kept.a, f.lines[0], f.readings[0]
+            memory, tree, ws, plan, c, f, kept.x, kept.v, kept.a, f.lines[0], f.readings[0]
         )  # fmt: skip
     if rows > 0:
         innovate(plan, c, f, given, out)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from flexarm_core.compiled import kernel
 from flexarm_core.flexible_dynamics.kinematics import cross_add, exponential
-from flexarm_core.flexible_dynamics.tree import Index, view_workspace
+from flexarm_core.flexible_dynamics.tree import view_workspace
 from flexarm_core.types import Array
 
 
 @kernel
 def imu_reading(
-    integers: Index,
     memory: Array,
     body: int,
     frame: Array,
@@ -28,7 +27,6 @@ def imu_reading(
         reading = E^T [f; w + sigma]
 
     Args:
-        integers: integer array of the tree.
         memory: workspace with the body velocities and accelerations from :func:`dense.inverse_dynamics`.
         body: index of the body.
         frame: (5, 3) node position [m], offset from the node [m], and the frame's axes in the undeformed body (3 rows).
@@ -36,7 +34,7 @@ def imu_reading(
         modes: (3, k) modal positions, rates and accelerations of the body.
         reading: (6,) output [m/s^2, rad/s].
     """
-    ws = view_workspace(integers, memory)
+    ws = view_workspace(memory)
     work = ws.scratch
     E, Jl, f = work[0], work[1], work[2, 0]
     phi, rate, second, part = work[2, 1], work[2, 2], work[3, 0], work[3, 1]

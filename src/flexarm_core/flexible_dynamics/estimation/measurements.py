@@ -18,6 +18,7 @@ from flexarm_core.flexible_dynamics.bodies import make_bodies
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.estimation.memory import FROZEN, OUTLIER
 from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.flexible_dynamics.tree import Index
 from flexarm_core.types import Array, FlexibleSample
 
 WRENCH = ("fx", "fy", "fz", "nx", "ny", "nz")
@@ -95,9 +96,9 @@ class Measurements:
         self._imus = tuple((name, slice(row, row + 6)) for name, row in zip(imus, sixes[len(wrenches) :], strict=True))
 
     @cached_property
-    def of_base(self) -> Array:
-        """Whether each channel shows the motion of the base, and therefore pushes on it."""
-        return np.array([channel.kind != STRAINS for channel in self.channels], dtype=bool)
+    def of_base(self) -> Index:
+        """1 for each channel that shows the motion of the base, and therefore pushes on it, else 0."""
+        return np.array([channel.kind != STRAINS for channel in self.channels], dtype=np.int64)
 
     def shown(self) -> Array:
         """Derivative (2N, rows) of the readings with respect to ``[y; yd]``; 0 where it is not constant."""
@@ -108,7 +109,7 @@ class Measurements:
             shown[i, g + i] = shown[N + i, g + m + i] = 1.0
         return shown
 
-    def motion_sensors(self) -> tuple[list[int], list[bool], Array, Array]:
+    def motion_sensors(self) -> tuple[Index, Index, Array, Array]:
         """Body, whether it is a force/torque sensor, frame (c, 5, 3) and influence (c, 6, k) of each motion sensor."""
         model, (_, wrenches, imus) = self._model, self._names
         places = make_bodies(model.description, model.modal_data)[1]
@@ -119,7 +120,8 @@ class Measurements:
         for i, mount in enumerate(mounts, len(sensors)):
             frame[i] = np.vstack((mount.node, mount.offset, mount.turn))
             influence[i, :, : mount.rotation.shape[1]] = np.vstack((mount.translation, mount.rotation))
-        return [*sensors, *(mount.body for mount in mounts)], [i < len(sensors) for i in range(count)], frame, influence
+        bodies = np.array([*sensors, *(mount.body for mount in mounts)], dtype=np.int64)
+        return bodies, (np.arange(count) < len(sensors)).astype(np.int64), frame, influence
 
     def read(self, sample: FlexibleSample, readings: Array) -> None:
         """Write the readings (rows,) of a sample, NaN where there is none."""

@@ -26,7 +26,6 @@ DIFFERENCE = 1e-6  # [sqrt(kg)*m | rad | m, and their rates] step of the forward
 
 @kernel
 def read_swept(
-    integers: Index,
     memory: Array,
     tree: BodyTree,
     ws: Workspace,
@@ -61,12 +60,11 @@ def read_swept(
             k, e = tree.modes[b], tree.first_mode[b]
             for m in range(k):
                 modes[0, m], modes[1, m], modes[2, m] = x[e + m], v[e + m], acceleration[e + m]
-            imu_reading(integers, memory, b, frame[i], influence[i][:, :k], modes[:, :k], readings[i])
+            imu_reading(memory, b, frame[i], influence[i][:, :k], modes[:, :k], readings[i])
 
 
 @inlined_kernel
 def read_motion(
-    integers: Index,
     memory: Array,
     tree: BodyTree,
     ws: Workspace,
@@ -81,14 +79,11 @@ def read_motion(
 ) -> None:
     """Compute forces (size,) and readings (c, 6) at given accelerations; requires ``load_bodies``."""
     inverse_sweep(tree, ws, a, effort, f.wrench)
-    read_swept(
-        integers, memory, tree, ws, x, v, a, f.wrench, plan.body, plan.felt, c.frame, c.influence, f.motion, readings
-    )
+    read_swept(memory, tree, ws, x, v, a, f.wrench, plan.body, plan.felt, c.frame, c.influence, f.motion, readings)
 
 
 @inlined_kernel
 def renew(
-    integers: Index,
     memory: Array,
     tree: BodyTree,
     ws: Workspace,
@@ -119,12 +114,12 @@ def renew(
         respond(tree, ws, unit, False, f.responses[m])
         unit[j] = 0.0
     load_bodies(tree, ws, f.x, f.v)
-    read_motion(integers, memory, tree, ws, plan, c, f, f.x, f.v, f.a, effort, here)
+    read_motion(memory, tree, ws, plan, c, f, f.x, f.v, f.a, effort, here)
     for m in range(coordinates):
         j = (int(kept.turn[1]) + m) % size
         for i in range(size):
             a[i] = f.a[i] + f.responses[m, i]
-        read_motion(integers, memory, tree, ws, plan, c, f, f.x, f.v, a, effort, there)
+        read_motion(memory, tree, ws, plan, c, f, f.x, f.v, a, effort, there)
         for i in range(plan.sensors):
             for b in range(6):
                 f.forces[j, linear + 6 * i + b] = there[i, b] - here[i, b]
@@ -135,7 +130,7 @@ def renew(
         state[place] += DIFFERENCE
         move_bodies(tree, ws, f.x, f.v)
         load_bodies(tree, ws, f.x, f.v)
-        read_motion(integers, memory, tree, ws, plan, c, f, f.x, f.v, f.a, effort, there)
+        read_motion(memory, tree, ws, plan, c, f, f.x, f.v, f.a, effort, there)
         hinge_forces(tree, f.x, f.v, kept.hinge, 0.0, forces)
         state[place] = was
         for i in range(plan.sensors):

@@ -16,7 +16,7 @@ This is the composite-rigid-body algorithm (Featherstone 2008, chapter 6) and th
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from flexarm_core.base_wrench.sensed_bodies import (
     PRISMATIC,
     build_bodies,
 )
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import kernel, pack, views
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.kinematic_chain import link_motion
 from flexarm_core.types import Array
@@ -41,7 +41,6 @@ from flexarm_core.types import Array
 FIELDS = 5  # columns of the table ``structure``
 # Columns of the work array of a body: those of ``newton_euler``, then its motion axis and its composite body.
 AXIS, COMPOSITE, WORK = STATE, STATE + 6, STATE + 16
-HEADER = 6
 
 
 class Arm(NamedTuple):
@@ -49,62 +48,46 @@ class Arm(NamedTuple):
 
     n: int  # number of actuated joints
     m: int  # number of elastic joints
+    bodies: int
     base: int  # index of the body that holds the base link
-    base_pose: Array  # (3, 4) rotation and position of the base link in this body
-    gravity: Array  # (3,) and zeros (13): the argument ``given`` of :func:`load`
-    armature: Array  # (n,)
-    links: Array  # (B, 32) this and ``structure`` (B, 5): see ``SensedBodies``
-    first: Array  # (B,) 1 if the joint of the body is the first actuated one on its path
-    base_to_tool: Array  # (k + 1, 13) this and the next: see ``KinematicChain.links``
-    world_to_tool: Array
+    from_base: int  # number of joints between base link and tool
+    from_world: int  # number of joints between root link and tool
+    base_pose: Annotated[Array, 3, 4]  # rotation and position of the base link in this body
+    gravity: Annotated[Array, 16]  # gravity (3,) and zeros: the argument ``given`` of :func:`load`
+    armature: Annotated[Array, "n"]
+    links: Annotated[Array, "bodies", COLUMNS]  # this and ``structure`` (B, 5): see ``SensedBodies``
+    first: Annotated[Array, "bodies"]  # 1 if the joint of the body is the first actuated one on its path
+    base_to_tool: Annotated[Array, "from_base + 1", 13]  # this and the next: see ``KinematicChain.links``
+    world_to_tool: Annotated[Array, "from_world + 1", 13]
+
+
+view_arm = views(Arm)
 
 
 class Tree(NamedTuple):
     """Indices that belong to :class:`Arm`."""
 
-    structure: NDArray[np.int64]  # (B, 5)
-    base_places: NDArray[np.int64]  # this and the next: see ``KinematicChain.places``
-    world_places: NDArray[np.int64]
+    structure: Annotated[NDArray[np.int64], "bodies", FIELDS]
+    base_places: Annotated[NDArray[np.int64], "from_base"]  # this and the next: see ``KinematicChain.places``
+    world_places: Annotated[NDArray[np.int64], "from_world"]
 
 
-@kernel
-def view_arm(memory: Array) -> Arm:
-    """View the first array of :func:`pack_arm`."""
-    n, m, bodies, base = int(memory[0]), int(memory[1]), int(memory[2]), int(memory[3])
-    from_base, from_world = int(memory[4]), int(memory[5])
-    base_pose, i = view(memory, HEADER, (3, 4)), HEADER + 12
-    gravity, i = view(memory, i, (16,)), i + 16
-    armature, i = view(memory, i, (n,)), i + n
-    links, i = view(memory, i, (bodies, COLUMNS)), i + bodies * COLUMNS
-    first, i = view(memory, i, (bodies,)), i + bodies
-    base_to_tool, i = view(memory, i, (from_base + 1, 13)), i + 13 * (from_base + 1)
-    world_to_tool = view(memory, i, (from_world + 1, 13))
-    return Arm(n, m, base, base_pose, gravity, armature, links, first, base_to_tool, world_to_tool)
-
-
-@kernel
-def view_tree(memory: NDArray[np.int64], arm: Arm) -> Tree:
-    """View the second array of :func:`pack_arm`."""
-    bodies, from_base = arm.links.shape[0], arm.base_to_tool.shape[0] - 1
-    structure, i = view(memory, 0, (bodies, FIELDS)), bodies * FIELDS
-    base_places, i = view(memory, i, (from_base,)), i + from_base
-    return Tree(structure, base_places, view(memory, i, (arm.world_to_tool.shape[0] - 1,)))
+view_tree = views(Tree, "bodies", "from_base", "from_world")
 
 
 def pack_arm(model: ArmModel) -> tuple[Array, NDArray[np.int64]]:
     """Return :class:`Arm` and :class:`Tree` as one array each."""
     links, structure, base, pose = build_bodies(model.description, model.base_frame)
-    chains = model.base_to_tool, model.world_to_tool
     first, inboard = np.zeros(len(links)), np.zeros(len(links), dtype=bool)  # inboard: an actuated joint is
     for k in range(1, len(links)):
         parent, actuated = structure[k, PARENT], structure[k, COORDINATE] < model.n
         first[k] = float(actuated and not inboard[parent])
         inboard[k] = actuated or inboard[parent]
-    sizes = np.array((model.n, model.m, len(links), base, *(len(chain.places) for chain in chains)), dtype=np.float64)
+    to_tool, from_root = model.base_to_tool, model.world_to_tool
+    numbers = model.n, model.m, len(links), base, len(to_tool.places), len(from_root.places)
     given = np.concatenate((model.gravity, np.zeros(13)))
-    parts = (sizes, pose[:3], given, model.armature, links, first, *(chain.links for chain in chains))
-    indices = (structure, *(chain.places for chain in chains))
-    return np.concatenate([np.ravel(part) for part in parts]), np.concatenate([np.ravel(part) for part in indices])
+    arm = Arm(*numbers, pose[:3], given, model.armature, links, first, to_tool.links, from_root.links)
+    return pack(arm), pack(Tree(structure, to_tool.places, from_root.places), np.int64)
 
 
 @kernel

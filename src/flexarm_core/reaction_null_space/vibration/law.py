@@ -99,7 +99,7 @@ def step(
         frame of the tool goal is unknown; NOT_FINITE: the results are not finite. All but DONE leave no result.
     """
     a, c, s = view_arm(arm), view_constants(constants), view_settings(settings)
-    t, kept = view_tree(tree, a), view_state(state, c.n, c.m)
+    t, kept = view_tree(tree, a.bodies, a.from_base, a.from_world), view_state(state, c.n, c.m)
     x, out = view_inputs(inputs, c.n, c.m), view_outputs(outputs, c.n, c.m, c.selected)
     if not s.led:
         kept.led[0] = 0.0
