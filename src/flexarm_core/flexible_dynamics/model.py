@@ -19,7 +19,7 @@ from flexarm_core.flexible_dynamics.bodies import make_bodies, node_place
 from flexarm_core.flexible_dynamics.external_wrenches import add_wrench, body_pose
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.flexible_dynamics.modal_data import ModalData
-from flexarm_core.flexible_dynamics.tree import Index, Mount, build_memory, build_tree, view_tree, view_workspace
+from flexarm_core.flexible_dynamics.tree import Index, Mount, build_tree, view_tree, view_workspace
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
@@ -101,11 +101,13 @@ class FlexibleModel:
         self.tool_frame = description.tool_frame(tool_frame)
         self.modal_data: dict[str, ModalData] = {} if rigid else load_flexible_links(description)
         bodies, self._places = make_bodies(description, self.modal_data)
-        integers, constants = build_tree(bodies, -gravity)
-        self.tree = view_tree(integers, constants)
-        self.arrays = (integers, constants, build_memory(self.tree))
+        trees = build_tree(bodies, -gravity)
+        self.tree = view_tree(*trees)
+        sizes = self.tree.bodies, self.tree.width, self.tree.hinges, self.tree.modes.sum()
+        memory = np.zeros(view_workspace.size(*sizes))
+        memory[: len(sizes)] = sizes
+        self.arrays, self._ws = (*trees, memory), view_workspace(memory)
         self._x = self._v = np.zeros(0)  # state of the last call of articulate
-        self._ws = view_workspace(self.arrays[2])
         self.hinge_names = tuple(body.joint for body in bodies if body.joint)
         self.mode_names = tuple(mode for body in bodies for mode in body.modes)
         self.size = len(self.hinge_names) + len(self.mode_names)

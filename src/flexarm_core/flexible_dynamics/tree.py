@@ -194,11 +194,3 @@ def build_tree(bodies: Sequence[Body], root: Array) -> tuple[Index, Array]:
     ]
     parents, kinds = [mount.body for mount in mounts], [body.kind for body in bodies]
     return pack((count, k, len(hinged), parents, kinds, hinge, sizes, first), np.int64), pack(constants)
-
-
-def build_memory(tree: BodyTree) -> Array:
-    """Allocate the memory of a :class:`Workspace`."""
-    sizes = tree.bodies, tree.width, tree.hinges, int(tree.modes.sum())
-    memory = np.zeros(view_workspace.size(*sizes))
-    memory[: len(sizes)] = sizes
-    return memory
