@@ -176,7 +176,11 @@ def test_a_frozen_sensor_and_a_wrong_frame_are_no_valid_wrench(sensed):
     for tick in range(10):
         answer = arm.step(BENT, np.ones(6), effort=np.full(7, float(tick)))
         assert list(answer.left_out) == ([] if tick < 5 else ["base_ft_sensor: frozen"]), tick
-    arm.live.wait_for_diagnostic(NODE, "left out: base_ft_sensor: frozen")
+    while not any("left out: base_ft_sensor: frozen" in said for _, said in arm.live.said(NODE)):
+        tick += 1  # a status is published now and then; on a busy machine another may replace it
+        assert tick < 500
+        arm.step(BENT, np.ones(6), effort=np.full(7, float(tick)))
+        arm.live.spin(0.02)
     arm.tick += 1
     arm.send_wrench(np.zeros(6), frame="tool0")
     arm.send_state(BENT)
