@@ -134,11 +134,12 @@ def test_what_lasts_is_the_weight_of_a_load_and_not_what_accelerates_the_arm(loa
     assert np.allclose(observed.lasting, share * weight, rtol=0.01, atol=0.05 * push * arm.inertia[0, 0] + 1e-9)
 
 
-def test_a_hand_that_is_lighter_than_told_lowers_the_share_before_it_shakes():
+def brake_light_hand(ticks: int) -> tuple[Loaded, float, list[float]]:
+    """Brake a hand that is a tenth as heavy as told; return the arm after it, its greatest speed, and the shares."""
     arm = Loaded(hand=0.1)
-    observed, fastest, effort = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD), 0.0, None
+    observed, fastest, effort, shares = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD), 0.0, None, []
     arm.v = np.array([0.0, 0.0, 0.0, 0.5, -0.5, 0.5])
-    for _ in range(200):
+    for _ in range(ticks):
         state = arm.state
         observed.observe(state, effort)
         asked = np.clip(-40.0 * state.velocity, -20.0, 20.0)
@@ -146,23 +147,18 @@ def test_a_hand_that_is_lighter_than_told_lowers_the_share_before_it_shakes():
         observed.expect(asked)
         arm.step(effort)
         fastest = max(fastest, float(np.abs(arm.v).max()))
+        shares.append(observed.share)
+    return arm, fastest, shares
+
+
+def test_a_hand_that_is_lighter_than_told_lowers_the_share_before_it_shakes():
+    arm, fastest, _ = brake_light_hand(200)
     assert fastest < 1.0 and np.abs(arm.v).max() < 0.05
 
 
 def test_while_little_is_asked_of_the_arm_the_share_returns_to_what_is_told():
-    arm = Loaded(hand=0.1)
-    observed, effort = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD), None
-    arm.v = np.array([0.0, 0.0, 0.0, 0.5, -0.5, 0.5])
-    least = 1.0
-    for _ in range(1000):
-        state = arm.state
-        observed.observe(state, effort)
-        asked = np.clip(-40.0 * state.velocity, -20.0, 20.0)
-        effort = observed.effort(state, asked)
-        observed.expect(asked)
-        arm.step(effort)
-        least = min(least, observed.share)
-    assert least < 0.6 and observed.share > 1.5 * least  # and falls again where the hand shakes
+    _, _, shares = brake_light_hand(1000)
+    assert min(shares) < 0.6 and shares[-1] > 1.5 * min(shares)  # and falls again where the hand shakes
 
 
 @pytest.mark.parametrize("load", [0.5, 1.0, 1.5])
