@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import sys
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.compilation import progress
+from flexarm_core.kernel_cache import KernelCache
 
 # No fastmath: a function that another one calls exists in the machine code of both, and a process uses the copy that it
 # loaded first. If each copy may round in its own way, results depend on what was compiled or loaded before.
@@ -22,14 +24,13 @@ OPTIONS: Any = {"error_model": "numpy"}
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function at its first call, and keep the machine code in numba's cache (decorator).
+    """Compile a function at its first call, and keep the machine code (:mod:`.kernel_cache`; decorator).
 
     Compiled functions release the GIL, so that a long computation in a thread does not delay the ticks of its node.
     """
-    try:
-        compiled = numba.njit(cache=True, nogil=True, **OPTIONS)(function)
-    except RuntimeError:  # numba found no folder that it may write to; what that means is said once it compiles
-        compiled = numba.njit(nogil=True, **OPTIONS)(function)
+    compiled = numba.njit(nogil=True, **OPTIONS)(function)
+    with contextlib.suppress(RuntimeError):  # there is no folder to write to; what that means is said once it compiles
+        compiled._cache = KernelCache(function, compiled.targetoptions)
     progress.kernels.append(compiled)
     return compiled
 

@@ -1,17 +1,11 @@
-"""Compile all kernels of the core into Numba's cache; ``python -m flexarm_sim.warm`` does that and those of the plant.
-
-Numba recompiles a cached function if its own file changes, but not if a function that it calls, or an option of the
-compiler, changes. Therefore cache files that are older than the newest source are removed first.
-"""
+"""Compile all kernels of the core ahead of use; ``python -m flexarm_sim.warm`` compiles those of the plant too."""
 
 from __future__ import annotations
 
-import glob
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,45 +95,6 @@ SENSED = ON_A_SPRING.replace(
 ).replace(
     'modes_y="1"/></flexible_link>', 'modes_y="1"/><strain_gauge name="gauge" x="0.1" y="0.01"/></flexible_link>', 1
 )
-
-OPTIONS = Path(compiled.__file__)
-CALLING_EACH_OTHER = (  # folders of the core
-    ("flexible_dynamics", "kernels"),
-    ("ik_redundancy", "behavior_impedance", "reaction_null_space", "base_wrench", "robot", "kernels"),
-    ("hardware_gate",),
-    ("pipeline",),
-)
-
-
-def remove_stale(*folders: Path, options: Path = OPTIONS) -> int:
-    """Remove cached functions that are older than the newest source with kernels; return the number of removed files.
-
-    Args:
-        folders: folders whose functions call each other, with the folders in them.
-        options: source that has the options of the compiler.
-    """
-    cached = [path for folder in folders for kind in ("nbi", "nbc") for path in folder.rglob(f"__pycache__/*.{kind}")]
-    sources = {path.parents[1] / f"{path.name.split('.')[0]}.py" for path in cached}
-    newest = max(path.stat().st_mtime for path in (options, *sources) if path.is_file())
-    stale = [path for path in cached if path.stat().st_mtime < newest]
-    for path in stale:
-        path.unlink(missing_ok=True)
-    return len(stale)
-
-
-def remove_stale_elsewhere(kernels: Sequence[Any], options: Path = OPTIONS) -> int:
-    """Remove what is older than the newest source from folders outside the sources; return the number of removed files.
-
-    numba keeps machine code there if the sources are read-only, or where ``NUMBA_CACHE_DIR`` says.
-    """
-    folders = {Path(kernel.stats.cache_path) for kernel in kernels if kernel.stats.cache_path}
-    sources = {Path(kernel.py_func.__code__.co_filename) for kernel in kernels}
-    folders -= {source.parent / "__pycache__" for source in sources}
-    newest = max(path.stat().st_mtime for path in (options, *sources))
-    stale = [path for folder in folders for path in folder.glob("*.nb[ic]") if path.stat().st_mtime < newest]
-    for path in stale:
-        path.unlink(missing_ok=True)
-    return len(stale)
 
 
 def compile_dynamics() -> None:
@@ -287,23 +242,16 @@ PARTS: Mapping[str, Callable[[], None]] = {
 
 def is_kept(kernel: Any) -> bool:
     """Return whether the cache has machine code of a kernel, for whatever types."""
-    function, folder = kernel.py_func, kernel.stats.cache_path
-    name = f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}-{function.__code__.co_firstlineno}"
-    return folder is not None and any(Path(folder).glob(f"{glob.escape(name)}.*.nbi"))
+    return kernel.stats.cache_path is not None and kernel._cache.is_kept()  # type: ignore[no-any-return]
 
 
 def main(parts: Mapping[str, Callable[[], None]] = PARTS) -> None:
-    """Renew the cache and print how long it took; progress is shown on stderr."""
+    """Compile what is not kept, and print how long it took; progress is shown on stderr."""
     began, progress = time.perf_counter(), compilation.progress
-    # Not resolved: if sources are symbolic links, the cache lies next to the links.
-    core = Path(__file__).parents[1]
-    removed = sum(remove_stale(*(core / name for name in names)) for names in CALLING_EACH_OTHER)
-    removed += remove_stale(core.parent / "flexarm_sim") + remove_stale_elsewhere(progress.kernels)
     progress.total = sum(not is_kept(kernel) for kernel in progress.kernels)
     for part in parts.values():
         part()
-    took = f"{time.perf_counter() - began:.0f} s"
-    print(f"{progress.compiled} functions compiled in {took}, {removed} stale files removed")
+    print(f"{progress.compiled} functions compiled in {time.perf_counter() - began:.0f} s")
     if not compilation.where_kept(progress.kernels):
         sys.exit("flexarm: no folder for what was compiled can be written: set NUMBA_CACHE_DIR to one that can")
 
