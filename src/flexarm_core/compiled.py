@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import math
-import sys
 from collections.abc import Callable
-from types import FunctionType
-from typing import Any, get_type_hints
+from typing import Any, ClassVar, get_type_hints
 
 import numba
 import numba.extending
@@ -50,18 +47,46 @@ def _pointer(context: Any, address: Any) -> Any:
     return numba.types.voidptr(address), generate
 
 
-@numba.njit(inline="always")
-def view(array: Any, start: int, shape: tuple[int, ...]) -> Any:
-    """Return part of a flat array as a view of the given shape.
+class Inlined:
+    """Function that is put in the place of its call in a kernel, and is plain Python elsewhere: it compiles nothing.
 
-    The view is not reference counted; slicing and reshaping would cost 20 times as much.
+    Attributes:
+        py_func, targetoptions, is_compiling: what numba asks of a function.
+        size: of views, the number of elements of the memory.
     """
+
+    targetoptions: ClassVar[Any] = {"inline": "always"}
+    is_compiling = False
+    size: Callable[..., int]
+
+    def __init__(self, function: Callable[..., Any], outside: Callable[..., Any] | None = None) -> None:
+        """Take what kernels get, and what runs outside of them where that is something else."""
+        self.py_func, self._outside = function, outside or function
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run outside of a kernel."""
+        return self._outside(*arguments)
+
+
+@numba.extending.typeof_impl.register(Inlined)
+def _type(value: Inlined, _: Any) -> Any:
+    """Return a type for the name, which is left in a kernel when the call is not."""
+    return numba.types.Dispatcher(value)
+
+
+def _view(array: Any, start: int, shape: tuple[int, ...]) -> Any:
     return numba.carray(_pointer(array.ctypes.data + 8 * start), shape, array.dtype)  # type: ignore[attr-defined, call-arg]
 
 
-def _numpy_view(memory: Any, start: int, shape: tuple[int, ...]) -> Any:
-    """Return the same as :func:`view`, for use outside of kernels: it keeps the memory alive."""
-    return memory[start : start + math.prod(shape)].reshape(shape)
+def _numpy_view(array: Any, start: int, shape: tuple[int, ...]) -> Any:
+    """Return part of a flat array as a view of the given shape.
+
+    In a kernel it is not reference counted; slicing and reshaping would cost 20 times as much.
+    """
+    return array[start : start + math.prod(shape)].reshape(shape)
+
+
+view = Inlined(_view, _numpy_view)
 
 
 INTEGERS = NDArray[np.int64]
@@ -69,7 +94,7 @@ READ = {int: "int({0}[{0}_i])", float: "{0}[{0}_i]", bool: "{0}[{0}_i] > 0.0"}
 
 
 def views(record: Any, *sizes: str) -> Any:
-    """Return the kernel that views a flat array as a named tuple, whose fields declare what follows what in it.
+    """Return the function that views a flat array as a named tuple, whose fields declare what follows what in it.
 
     A field is a number (int, float, or bool: whether it is positive), or an array whose type has its shape, made of
     integers, of the sizes and of numbers among the earlier fields::
@@ -81,16 +106,16 @@ def views(record: Any, *sizes: str) -> Any:
 
         view_state = views(State, "n")  # view_state(memory, n) -> State
 
-    A record may have arrays of integers too. These lie in an array of integers: the kernel takes both, in the order in
-    which the record needs them. Numbers lie where the first array does.
+    A record may have arrays of integers too. These lie in an array of integers: the function takes both, in the order
+    in which the record needs them. Numbers lie where the first array does.
 
-    Outside of kernels: :func:`allocate`, :func:`named_views`, :func:`pack`, and ``view_state.size``, a function of the
-    sizes and of the numbers in shapes.
+    In a kernel no call remains. Outside of kernels NumPy makes the views; see there :func:`allocate`, :func:`pack`, and
+    ``view_state.size``, a function of the sizes and of the numbers in shapes.
 
     Raises:
         NameError: a shape has a name that is no size and no field.
     """
-    caller, hints = sys._getframe(1), get_type_hints(record, include_extras=True)
+    hints = get_type_hints(record, include_extras=True)
     shapes = {name: [str(size) for size in getattr(hint, "__metadata__", ())] for name, hint in hints.items()}
     places = {name: "integers" if hints[name].__origin__ == INTEGERS else "memory" for name in shapes if shapes[name]}
     first = next(iter(places.values()), "memory")
@@ -108,14 +133,10 @@ def views(record: Any, *sizes: str) -> Any:
     source = f"def view_{record.__name__}({', '.join((*counts, *sizes))}): {'; '.join((*begin, *lines, end))}"
     numbers = (name for name in shapes if name in used and name not in places)
     source += f"\ndef size({', '.join((*sizes, *numbers))}): return {' + '.join([*counts.values()][-1])}"
-    scope = {"__name__": caller.f_globals["__name__"], "record": record, "view": view}
-    # numba keeps machine code beside the file of a function, under its qualified name and line, as long as the file is
-    # unchanged. A constant in a shape may be that of another file: therefore a name for each declaration.
-    exec(compile("\n" * (caller.f_lineno - 1) + source, caller.f_code.co_filename, "exec"), scope)
-    function = scope[f"view_{record.__name__}"]
-    function.__qualname__ += "_" + hashlib.sha256(source.encode()).hexdigest()[:8]
-    compiled = kernel(function)
-    compiled.size, compiled.named = scope["size"], FunctionType(function.__code__, {**scope, "view": _numpy_view})
+    scope = {"__name__": record.__module__, "record": record, "view": view}
+    exec(source, scope)
+    compiled = Inlined(scope[f"view_{record.__name__}"])
+    compiled.size = scope["size"]
     return compiled
 
 
@@ -123,19 +144,11 @@ def allocate(views: Any, *sizes: int) -> tuple[Any, Any]:
     """Return the memory of a kernel, and the named views of it for use outside of kernels.
 
     Args:
-        views: kernel made by :func:`views`.
-        sizes: further arguments of that kernel.
+        views: function made by :func:`views`.
+        sizes: further arguments of that function.
     """
     memory = np.zeros(views.size(*sizes))
-    return memory, views.named(memory, *sizes)
-
-
-def named_views(memory: Any, views: Any, *sizes: int) -> Any:
-    """Return the named views of existing memory, for use outside of kernels; arguments as in :func:`allocate`.
-
-    Views that numba makes would not keep the memory alive, and are slow in NumPy as their type is another object.
-    """
-    return views.named(memory, *sizes)
+    return memory, views(memory, *sizes)
 
 
 def pack(record: Any, dtype: Any = np.float64) -> Any:

@@ -13,7 +13,7 @@ import enum
 import functools
 import glob
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -28,7 +28,7 @@ LITERALS = (bool, int, float, complex, str, bytes, slice, range, type(None), typ
 class KernelCache(FunctionCache):  # type: ignore[misc]
     """numba's cache of one kernel, with the stamp in the names of its files."""
 
-    def __init__(self, function: FunctionType, options: Mapping[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
         """Find the folder of the cache.
 
         Raises:
@@ -68,13 +68,14 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         return (*super()._index_key(sig, codegen), tuple(map(_fields, sig)))
 
 
-def stamp(function: FunctionType, options: Mapping[str, Any]) -> str:
+def stamp(function: Callable[..., Any], options: Mapping[str, Any]) -> str:
     """Return the hash of a function, of the options of its compilation, and of all functions that it calls.
 
     Raises:
         TypeError: it uses an object of a kind that is not known here.
     """
-    found, place = [function], {function: 0}
+    found: list[Any] = [function]
+    place = {function: 0}
 
     def described(value: Any, user: FunctionType) -> Any:
         """Return what is hashed of a value: of a function, its place among those found."""
@@ -88,7 +89,7 @@ def stamp(function: FunctionType, options: Mapping[str, Any]) -> str:
         if isinstance(value, tuple):
             return type(value).__name__, getattr(value, "_fields", ()), [described(each, user) for each in value]
         if isinstance(value, enum.EnumMeta):
-            return module, value.__qualname__, [(each.name, repr(each.value)) for each in value]
+            return module, value.__qualname__, repr(list(value.__members__.items()))
         if module.partition(".")[0] in INSTALLED or isinstance(value, type):
             name = getattr(value, "__qualname__", "") or getattr(value, "__name__", repr(value))
             return module, name, getattr(value, "_fields", ())

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from flexarm_core.compiled import named_views
 from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.estimation.memory import view_ahead, view_kept, view_plan
 from flexarm_core.flexible_dynamics.model import FlexibleModel
@@ -31,11 +30,9 @@ class FilterProbe:
         self.estimator.update(FlexibleSample(0, still, still, still))
         *_, plan, _, kept, ahead = self.estimator._to_prepare
         p = view_plan(plan)
-        self.kept = named_views(kept, view_kept, p.N, p.size, p.gauges, p.rows, p.channels, p.loads)
+        self.kept = view_kept(kept, p.N, p.size, p.gauges, p.rows, p.channels, p.loads)
         bodies = len(model.tree.parent)
-        self.ahead = named_views(
-            ahead, view_ahead, p.N, p.n, p.size, p.sensors, p.rows, p.loads, p.modes, bodies
-        )  # fmt: skip
+        self.ahead = view_ahead(ahead, p.N, p.n, p.size, p.sensors, p.rows, p.loads, p.modes, bodies)
         self.linear = int(p.linear)
 
     def put(self, x: Array, v: Array, P: Array | None = None) -> None:

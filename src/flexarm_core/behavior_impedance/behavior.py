@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 
 from flexarm_core.behavior_impedance.avoidance.arm_shape import ArmShape
 from flexarm_core.behavior_impedance.layout import LEAD_MOTION, Parts, view_parts
-from flexarm_core.compiled import named_views
 from flexarm_core.file_folder import FileFolder
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.limits import MotionLimits
@@ -118,7 +117,7 @@ class Contribution:
 
     def __init__(self, row: Array, n: int) -> None:
         """Create the views into one row of the table of contributions, or into the sum of all, for n joints."""
-        parts: Parts = named_views(row, view_parts, n)
+        parts: Parts = view_parts(row, n)
         (
             self.force, self.offset, self.twist, self.acceleration, self.lead, self.lead_position, self.lead_rotation,
             self.lead_twist, self.lead_acceleration, self.stiffness, self.damping, self.freed, self.freed_damping,

@@ -16,7 +16,7 @@ from flexarm_core.behavior_impedance.layout import Output, State, view_output, v
 from flexarm_core.behavior_impedance.motion_space import arm_kinematics
 from flexarm_core.behavior_impedance.progress import PATIENCE, Progress, hindrances
 from flexarm_core.behavior_impedance.sample import follow, remaining, settle
-from flexarm_core.compiled import allocate, named_views
+from flexarm_core.compiled import allocate
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.solver import RedundancySolver
@@ -93,8 +93,8 @@ class BehaviorImpedanceController:
         """Create named views into the work arrays of the law."""
         n = self.arm.chain.n
         self._position, self._rotation = self._frames[n, 9:], self._frames[n, :9].reshape(3, 3)
-        self._state: State = named_views(self._memory, view_state, n)
-        self._out: Output = named_views(self._result, view_output, n)
+        self._state: State = view_state(self._memory, n)
+        self._out: Output = view_output(self._result, n)
 
     # Set-up -----------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import allocate, named_views
+from flexarm_core.compiled import allocate
 from flexarm_core.errors import ConfigError, InputError, JointLimitError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
@@ -206,7 +206,7 @@ class PathPlanner:
             gain = 1.0 if gain_length == 0.0 else -math.expm1(-(s - at) / gain_length)
             for plan in plans:
                 if not isinstance(objective, Quadratic):
-                    named_views(plan, view_plan, self.chain.n).weights[:] = weight_roots(weights)
+                    view_plan(plan, self.chain.n).weights[:] = weight_roots(weights)
                 there, share = np.clip(q + rate * (s - at), limits[0], limits[1]), np.empty((2, 6))
                 least = reach(self.chain.links, limits, plan, p, R, origin, gain, 1.0, share, memory, there)
                 error = np.where(axes, tracked.error, 0.0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import allocate, kernel, named_views
+from flexarm_core.compiled import allocate, kernel
 from flexarm_core.entrance import FLOAT, finite, number
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.chain import Chain
@@ -279,7 +279,7 @@ class RedundancySolver:
         if known and isinstance(self._objective, Quadratic):
             return plan, self._objective.origin
         weights, origin = quadratic_form(self._objective, self.position)
-        step = named_views(plan, view_plan, self.chain.n)
+        step = view_plan(plan, self.chain.n)
         step.weights[:], step.free[:] = weight_roots(weights), (weights == 0.0).any()
         return plan, origin
 

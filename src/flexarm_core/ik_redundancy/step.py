@@ -31,7 +31,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from flexarm_core.compiled import kernel, named_views
+from flexarm_core.compiled import kernel
 from flexarm_core.entrance import ANY, finite
 from flexarm_core.errors import InputError
 from flexarm_core.ik_redundancy.plan import Plan, make_plan, view_plan
@@ -51,7 +51,7 @@ class RedundancyStep:
         """Prepare the step; arguments and errors are those of :func:`make_plan`."""
         self._plan = make_plan(weights, levels, **settings)  # type: ignore[arg-type]
         self._n = len(weights)
-        self._share = named_views(self._plan, view_plan, self._n).share
+        self._share = view_plan(self._plan, self._n).share
         self._rows = max((int(row) + 1 for level in levels for row in level), default=0)
         self.kept = np.ones(6)
 
