@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Annotated, NamedTuple, NoReturn
 
 import numpy as np
 
 from flexarm_core.base_wrench.position_loop import PositionLoop, PositionLoopConfig
 from flexarm_core.base_wrench.torque_loop import TorqueLoop, TorqueLoopConfig, compensate
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import kernel, pack, views
 from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, JointReference
@@ -31,6 +31,36 @@ class BaseWrenchControllerConfig:
     torque_loop: TorqueLoopConfig = field(default_factory=TorqueLoopConfig)
 
 
+class Constants(NamedTuple):
+    """Of the arm."""
+
+    m: int  # number of elastic joints
+    limit: Annotated[Array, "n"]  # effort limits [N*m | N]
+    viscous: Annotated[Array, "n"]  # viscous damping
+
+
+class Inputs(NamedTuple):
+    """Of a sample."""
+
+    desired: Annotated[Array, "n"]  # effort [N*m | N]
+    friction: Annotated[Array, "n"]  # measured, NaN where it is not known [N*m | N]
+    velocity: Annotated[Array, "n"]
+    # only checked
+    position: Annotated[Array, "n"]
+    deflection: Annotated[Array, "m"]
+    rate: Annotated[Array, "m"]
+
+
+class Outputs(NamedTuple):
+    """Results of a sample."""
+
+    effort: Annotated[Array, "n"]  # of the motors [N*m | N]
+    correction: Annotated[Array, "n"]  # part of it that compensates friction [N*m | N]
+
+
+view_constants, view_inputs, view_outputs = views(Constants, "n"), views(Inputs, "n", "m"), views(Outputs, "n")
+
+
 class BaseWrenchController:
     """Position loop -> desired torque -> torque loop -> motor effort (patent 003, abstract; MATHS.md section 4)."""
 
@@ -39,8 +69,8 @@ class BaseWrenchController:
         self.model = model
         self._position = PositionLoop(model, config.position_loop)
         self._torque = TorqueLoop(model.effort_limit, config.torque_loop)
-        self._constants, self._shape = np.concatenate((model.effort_limit, model.D_m)), (model.n,)
-        self._inputs = np.empty(4 * model.n + 2 * model.m)
+        self._constants, self._shape = pack(Constants(model.m, model.effort_limit, model.D_m)), (model.n,)
+        self._inputs = np.empty(view_inputs.size(model.n, model.m))
         self._shapes = (*3 * (self._shape,), *2 * ((model.m,),))
         self.reset()
 
@@ -101,7 +131,7 @@ class BaseWrenchController:
         q, v, x, rate = state.position, state.velocity, state.deflection, state.deflection_rate
         out, wrong = np.empty((2, self.model.n)), True
         if (desired.shape, v.shape, q.shape, x.shape, rate.shape) == self._shapes:
-            np.concatenate((desired, friction, v, q, x, rate), out=self._inputs)
+            np.concatenate(Inputs(desired, friction, v, q, x, rate), out=self._inputs)
             wrong = control(
                 self._constants, self._torque.settings, self._torque.memory, self._inputs, dt, gap, estimate.valid, out
             )
@@ -131,31 +161,29 @@ def control(
     """Add the correction of the torque loop to the desired effort; return whether an input is not finite.
 
     Args:
-        constants: (2 n,) effort limit and viscous damping of each joint.
+        constants: see :class:`Constants`.
         settings: see ``torque_loop.LoopSettings``.
         memory: see ``torque_loop.LoopMemory``; changed in place.
-        inputs: (4 n + 2 m,) desired effort, measured friction, velocity, and further parts of the state that are only
-            checked; changed in place.
+        inputs: see :class:`Inputs`; changed in place.
         dt: time since the last sample [s].
         gap: whether the loop begins anew.
         valid: whether the friction was measured; joints with NaN are not known.
-        out: (2, n) gets motor effort and correction.
+        out: (2, n) gets what :class:`Outputs` says.
     """
     n, known = out.shape[1], False
-    limit, viscous = view(constants, 0, (n,)), view(constants, n, (n,))
-    desired, friction, velocity = view(inputs, 0, (n,)), view(inputs, n, (n,)), view(inputs, 2 * n, (n,))
-    effort, correction = view(out, 0, (n,)), view(out, n, (n,))
+    c, y = view_constants(constants, n), view_outputs(out, n)
+    u = view_inputs(inputs, n, c.m)
     for i in range(inputs.shape[0]):
         if not (math.isfinite(inputs[i]) or n <= i < 2 * n):
             return True
     for i in range(n):
-        known = known or not math.isnan(friction[i])
+        known = known or not math.isnan(u.friction[i])
     if gap:
         for i in range(memory.shape[0]):
             memory[i] = 0.0
     for i in range(n):  # the desired effort already contains the viscous damping of the model
-        friction[i] -= viscous[i] * velocity[i]
-    compensate(settings, memory, limit, friction, valid and known, dt, correction)
+        u.friction[i] -= c.viscous[i] * u.velocity[i]
+    compensate(settings, memory, c.limit, u.friction, valid and known, dt, y.correction)
     for i in range(n):
-        effort[i] = desired[i] + correction[i]
+        y.effort[i] = u.desired[i] + y.correction[i]
     return False

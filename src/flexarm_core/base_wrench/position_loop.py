@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import kernel, pack, views
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.settings import Settings, setting
@@ -36,14 +37,49 @@ class PositionLoopConfig(Settings):
             )
 
 
+class LoopSettings(NamedTuple):
+    """Gains, see :class:`PositionLoopConfig`, and limits of an arm."""
+
+    position_gain: float
+    velocity_gain: float
+    integral_gain: float
+    max_integral: float
+    limit: Annotated[Array, "n"]  # effort limits [N*m | N]
+
+
+class LoopInputs(NamedTuple):
+    """Reference and state of a sample."""
+
+    position: Annotated[Array, "n"]  # of the reference [rad | m]
+    velocity: Annotated[Array, "n"]
+    acceleration: Annotated[Array, "n"]
+    at: Annotated[Array, "n"]  # measured position [rad | m]
+    moving: Annotated[Array, "n"]  # measured velocity
+    commanded: Annotated[Array, "n"]  # effort that was commanded last [N*m | N]
+
+
+view_settings, view_inputs = views(LoopSettings, "n"), views(LoopInputs, "n")
+
+
 class PositionLoop:
     """Computed-torque control with the rigid arm: ``tau = H (qdd_r + k_p e + k_d e' + k_i int e dt) + c + D_m qd``."""
 
     def __init__(self, model: ArmModel, config: PositionLoopConfig) -> None:
         """Bind the loop to an arm."""
         self.model, self.config = model, config
-        self._inputs, self._none = np.empty(6 * model.n), np.zeros(model.n)
+        self._inputs, self._none = np.empty(view_inputs.size(model.n)), np.zeros(model.n)
         self.reset()
+
+    @property
+    def config(self) -> PositionLoopConfig:
+        """Settings; new settings take effect at the next sample."""
+        return self._config
+
+    @config.setter
+    def config(self, config: PositionLoopConfig) -> None:
+        self._config = config
+        gains = (config.position_gain, config.velocity_gain, config.integral_gain, config.max_integral)
+        self._settings = pack(LoopSettings(*gains, self.model.effort_limit))
 
     def reset(self) -> None:
         """Set the integral to zero."""
@@ -63,14 +99,11 @@ class PositionLoop:
         """
         self.model.check_state(state)
         position, velocity, acceleration = self._wanted(reference)
-        config = self.config
         dt = 0.0 if self._stamp is None else (state.stamp - self._stamp) * 1e-9
         self._stamp = state.stamp
-        gains = np.array((config.position_gain, config.velocity_gain, config.integral_gain, config.max_integral))
-        given = (position, velocity, acceleration, state.position, state.velocity, self._commanded)
-        inputs = np.concatenate(given, out=self._inputs)
+        given = LoopInputs(position, velocity, acceleration, state.position, state.velocity, self._commanded)
         wanted = np.empty(self.model.n)
-        demand(gains, self.model.effort_limit, inputs, dt, self._integral, wanted)
+        demand(self._settings, np.concatenate(given, out=self._inputs), dt, self._integral, wanted)
         # as for a fixed base: including the springs would feed the base vibration back to the arm
         return self.model.effort_on_resting_base(state, wanted)
 
@@ -93,29 +126,26 @@ class PositionLoop:
 
 
 @kernel
-def demand(gains: Array, limit: Array, inputs: Array, dt: float, integral: Array, wanted: Array) -> None:
+def demand(settings: Array, inputs: Array, dt: float, integral: Array, wanted: Array) -> None:
     """Write the accelerations (n,) that the loop demands, and update its integral (n,) in place.
 
     Args:
-        gains: (4,) gains of position, velocity and integral, and largest integral.
-        limit: (n,) effort limits.
-        inputs: (6 n,) position, velocity and acceleration of the reference; measured position and velocity; efforts
-            that were commanded last.
+        settings: see :class:`LoopSettings`.
+        inputs: see :class:`LoopInputs`.
         dt: time since the last sample [s].
         integral: (n,) integral.
         wanted: (n,) gets the accelerations.
     """
     n = wanted.shape[0]
-    position, velocity, acceleration = view(inputs, 0, (n,)), view(inputs, n, (n,)), view(inputs, 2 * n, (n,))
-    at, moving, commanded = view(inputs, 3 * n, (n,)), view(inputs, 4 * n, (n,)), view(inputs, 5 * n, (n,))
-    position_gain, velocity_gain, integral_gain, most = gains
+    z, u = view_settings(settings, n), view_inputs(inputs, n)
     for i in range(n):
-        error = position[i] - at[i]
-        if integral_gain == 0.0:
+        error = u.position[i] - u.at[i]
+        if z.integral_gain == 0.0:
             integral[i] = 0.0
         elif 0.0 < dt <= LONGEST_GAP:
-            step = integral_gain * error * dt
+            step = z.integral_gain * error * dt
             # anti-windup: no growth in the direction in which the motor is saturated
-            saturated = abs(commanded[i]) > limit[i] and step * commanded[i] > 0.0
-            integral[i] = min(max(integral[i] + (0.0 if saturated else step), -most), most)
-        wanted[i] = acceleration[i] + position_gain * error + velocity_gain * (velocity[i] - moving[i]) + integral[i]
+            saturated = abs(u.commanded[i]) > z.limit[i] and step * u.commanded[i] > 0.0
+            integral[i] = min(max(integral[i] + (0.0 if saturated else step), -z.max_integral), z.max_integral)
+        damping = z.velocity_gain * (u.velocity[i] - u.moving[i])
+        wanted[i] = u.acceleration[i] + z.position_gain * error + damping + integral[i]

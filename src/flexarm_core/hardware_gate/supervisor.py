@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import kernel, pack, views
 from flexarm_core.entrance import number, numbers
 from flexarm_core.hardware_gate.limits import EFFORT, VELOCITY, JointLimits
 from flexarm_core.robot.arm_model import ArmModel
@@ -53,14 +53,13 @@ class Supervisor:
         none, base = np.zeros(model.n), np.zeros(model.m)
         inertia = model.blocks(ArmState(0, none, none, base, base)).H_b
         tracking = config.max_tracking_time * limits.table[VELOCITY]
-        parts = (limits.table[EFFORT], tracking, model.K_b, inertia)
-        self._constants = np.concatenate([np.ravel(part) for part in parts])
-        self._inputs = np.empty(3 * model.n + 2 * model.m)
+        self._constants = pack(_Constants(limits.table[EFFORT], tracking, model.K_b, inertia))
+        self._inputs = np.empty(_view_inputs.size(model.n, model.m))
         self._stopped: deque[float] = deque(maxlen=config.max_stops)
         self.reset()
         none, base = np.zeros(model.n), np.zeros(model.m)  # load the compiled functions: no tick waits for them
         self.on_base(base, base)
-        _judge(self._constants, self._inputs, model.n)
+        _judge(self._constants, self._inputs, model.n, model.m)
 
     def reset(self) -> None:
         """Forget all earlier states and stops."""
@@ -100,8 +99,9 @@ class Supervisor:
         wanted = None if reference is None else reference.position
         wanted = state.position if wanted is None else wanted
         command, dt = numbers("command", command, self._model.n), number("dt", dt, 0.0)
-        inputs = (command, wanted, state.position, state.deflection, state.deflection_rate)
-        saturated, far, energy = _judge(self._constants, np.concatenate(inputs, out=self._inputs), len(command))
+        inputs = _Inputs(command, wanted, state.position, state.deflection, state.deflection_rate)
+        np.concatenate(inputs, out=self._inputs)
+        saturated, far, energy = _judge(self._constants, self._inputs, self._model.n, self._model.m)
         self._saturated += (dt if saturated else 0.0) - min(dt, 1.0) * self._saturated
         if self._saturated > self._config.max_saturation_time:
             joint = self._model.joint_names[int(np.argmax(np.abs(command) / self._limits.effort))]
@@ -130,26 +130,30 @@ class Supervisor:
 class _Constants(NamedTuple):
     """Limits and base energy; see :func:`_judge`."""
 
-    effort: Array  # (n,) effort limits
-    tracking: Array  # (n,) largest deviations from the reference
-    stiffness: Array  # (m, m) of the base
-    inertia: Array  # (m, m) of the base
+    effort: Annotated[Array, "n"]  # effort limits [N*m | N]
+    tracking: Annotated[Array, "n"]  # largest deviations from the reference [rad | m]
+    stiffness: Annotated[Array, "m", "m"]  # of the base
+    inertia: Annotated[Array, "m", "m"]  # of the base
+
+
+class _Inputs(NamedTuple):
+    """Command and state that are judged."""
+
+    command: Annotated[Array, "n"]  # efforts [N*m | N]
+    wanted: Annotated[Array, "n"]  # position of the reference [rad | m]
+    position: Annotated[Array, "n"]  # of the joints [rad | m]
+    deflection: Annotated[Array, "m"]
+    rate: Annotated[Array, "m"]  # of the deflection
+
+
+_view_constants, _view_inputs = views(_Constants, "n", "m"), views(_Inputs, "n", "m")
 
 
 @kernel
-def _judge(constants: Array, inputs: Array, n: int) -> tuple[bool, int, float]:
-    """Return whether an effort is saturated, the first joint too far from its reference or -1, and the base energy.
-
-    ``constants``: see :class:`_Constants`; ``inputs`` (3 n + 2 m,): efforts, positions of the reference and of the
-    joints, deflection and its rate.
-    """
-    m = (inputs.shape[0] - 3 * n) // 2
-    c = _Constants(
-        view(constants, 0, (n,)), view(constants, n, (n,)), view(constants, 2 * n, (m, m)),
-        view(constants, 2 * n + m * m, (m, m)),
-    )  # fmt: skip
-    command, wanted, position = view(inputs, 0, (n,)), view(inputs, n, (n,)), view(inputs, 2 * n, (n,))
-    x, rate = view(inputs, 3 * n, (m,)), view(inputs, 3 * n + m, (m,))
+def _judge(constants: Array, inputs: Array, n: int, m: int) -> tuple[bool, int, float]:
+    """Return whether an effort is saturated, the first joint too far from its reference or -1, and the base energy."""
+    c, u = _view_constants(constants, n, m), _view_inputs(inputs, n, m)
+    command, wanted, position, x, rate = u
     saturated, far, energy = False, -1, 0.0
     for i in range(n):
         saturated = saturated or abs(command[i]) >= AT_LIMIT * c.effort[i]
