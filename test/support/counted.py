@@ -13,6 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from flexarm_core.compiled import Inlined
+
 ARITHMETIC = ("+", "-", "*", "/", "sqrt", "negate", "abs")
 
 
@@ -84,11 +86,6 @@ setattr(Counted, "__abs__", _unary("abs", abs))  # noqa: B010
 _square_root = _unary("sqrt", lambda a: math.sqrt(a))
 
 
-def _view(array: Any, start: int, shape: tuple[int, ...]) -> Any:
-    """Part of a flat array in a shape: what :func:`flexarm_core.compiled.view` is in compiled code."""
-    return array[start : start + math.prod(shape)].reshape(shape)
-
-
 class _CountConstants(ast.NodeTransformer):
     """Real constants count too: what is done with them must not depend on where a number came from."""
 
@@ -101,16 +98,13 @@ class _CountConstants(ast.NodeTransformer):
 def _python_source(module: ModuleType) -> dict[str, Any]:
     """The compiled functions of a module, and those it uses, as plain functions of counted numbers, by name."""
     names: dict[str, Any] = dict(vars(module))
-    names.update(Counted=Counted, view=_view, math=SimpleNamespace(sqrt=_square_root))
+    names.update(Counted=Counted, math=SimpleNamespace(sqrt=_square_root))
     names["np"] = SimpleNamespace(inf=Counted(math.inf))
     for name, value in vars(module).items():
         if isinstance(value, float):
             names[name] = Counted(value)
         function = getattr(value, "py_func", None)
-        if function is None or name == "view":
-            continue
-        if hasattr(value, "named"):  # made by views()
-            names[name] = value.named
+        if function is None or isinstance(value, Inlined):  # views are plain Python outside of kernels
             continue
         if function.__module__ != module.__name__:
             names[name] = _python_source(sys.modules[function.__module__])[name]
