@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from flexarm_core.behavior_impedance.behavior import ActiveBehavior, Arm, BehaviorSpec, MotionSample
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.behavior_impedance.ensemble import Ensemble
-from flexarm_core.behavior_impedance.layout import Output, State, view_output, view_state
+from flexarm_core.behavior_impedance.layout import State, view_state
 from flexarm_core.behavior_impedance.motion_space import arm_kinematics
 from flexarm_core.behavior_impedance.progress import PATIENCE, Progress, hindrances
 from flexarm_core.behavior_impedance.sample import follow, remaining, settle
@@ -79,22 +79,21 @@ class BehaviorImpedanceController:
         n = arm.chain.n
         self.solver = RedundancySolver(arm.chain, arm.limits, mapping)
         self._ensemble = Ensemble(arm)
-        self._frames, self._J, self._no_wrench = np.zeros((n + 1, 12)), np.zeros((6, n)), np.zeros(6)
-        self._memory, self._result = allocate(view_state, n)[0], allocate(view_output, n)[0]
+        self._memory, self._no_wrench = allocate(view_state, n)[0], np.zeros(6)
         self._progress = Progress()
         self._look_into()
         self._refusals: dict[str, float] = {}  # by behavior: remaining time for which its rejection counts [s]
         self.output = ImpedanceOutput()
         self.set_config(config)
         self._last_settings = self._settings
-        remaining(self._settings, self._ensemble.total.row, self._memory, self._result, n)  # loads the compiled code
+        remaining(self._settings, self._ensemble.total.row, self._memory, n)  # loads the compiled code
 
     def _look_into(self) -> None:
         """Create named views into the work arrays of the law."""
         n = self.arm.chain.n
-        self._position, self._rotation = self._frames[n, 9:], self._frames[n, :9].reshape(3, 3)
         self._state: State = view_state(self._memory, n)
-        self._out: Output = view_output(self._result, n)
+        self._frames, self._J = self._state.frames, self._state.J
+        self._position, self._rotation = self._frames[n, 9:], self._frames[n, :9].reshape(3, 3)
 
     # Set-up -----------------------------------------------------------------------------------------------------------
 
@@ -145,7 +144,7 @@ class BehaviorImpedanceController:
 
         The anchor is the last set-point; along the freed directions (6, 6), it is the present tool pose.
         """
-        state, e, turn = self._state, freed @ self._out.error, np.empty((3, 3))
+        state, e, turn = self._state, freed @ self._state.error, np.empty((3, 3))
         rotation_of(e[3:], turn)
         position, rotation = state.set_position + e[:3], turn @ state.set_rotation
         for active in kept:  # their offsets are added to the anchor again at every sample
@@ -169,7 +168,6 @@ class BehaviorImpedanceController:
         """
         self.solver.begin(position, velocity)
         self._memory[:] = 0.0
-        self._result[:] = 0.0
         self._progress, self._refusals = Progress(), {}
         self._restart()
         state = self._state
@@ -226,19 +224,21 @@ class BehaviorImpedanceController:
         return parts[0].copy(), parts[1].copy(), parts[2].copy(), parts[3].copy()
 
     def _follow(self, stamp: int, dt: float, wrench: Array | None) -> None:
-        solver, ensemble, out = self.solver, self._ensemble, self._out
+        solver, ensemble, state = self.solver, self._ensemble, self._state
         sample = MotionSample(
-            stamp, dt, solver.position, solver.velocity, self._position, self._rotation, self._state.velocity,
-            self._J, self._frames, self._no_wrench if wrench is None else wrench, out.error.copy(), wrench is not None,
+            stamp, dt, solver.position, solver.velocity, self._position, self._rotation, state.velocity, self._J,
+            self._frames, self._no_wrench if wrench is None else wrench, state.error.copy(), wrench is not None,
         )  # fmt: skip
         if ensemble.gather(sample):  # a behavior has failed: if it led, the tool is held at the last set-point
             self._move_anchor(ensemble.sound, ensemble.last_total.freed)
             self._state.changed[0] = 1.0
-        arguments, result = solver.arguments(self._axes, dt), np.empty((3, self.arm.chain.n))
+        state.step[0], state.step[1] = dt, self.arm.length_scale
+        state.wrench[:] = sample.wrench
+        links, limits, plan, _, request, share, memory = solver.arguments(self._axes, dt)
+        result = np.empty((3, self.arm.chain.n))
         possible = follow(
-            dt, self.arm.length_scale, self._settings, ensemble.total.row, self._last_settings, ensemble.last_total.row,
-            self._memory, self._frames, self._J, sample.wrench, self._result, *arguments, solver.position,
-            solver.velocity, result,
+            self._settings, ensemble.total.row, self._last_settings, ensemble.last_total.row, self._memory,
+            links, limits, plan, request, share, memory, solver.position, solver.velocity, result,
         )  # fmt: skip
         self._last_settings = self._settings
         if not possible:
@@ -251,12 +251,11 @@ class BehaviorImpedanceController:
             solver.position, solver.velocity, solver.acceleration = before
             self._refusals[objection[0]] = PATIENCE
             self._rest(dt, ": ".join(objection))
-            distance = remaining(self._settings, ensemble.total.row, self._memory, self._result, len(solver.position))
+            distance = remaining(self._settings, ensemble.total.row, self._memory, len(solver.position))
         else:
-            links, *_, request, _, memory = arguments
             distance = settle(
-                dt, self._settings, ensemble.total.row, self._memory, self._frames, self._J, self._result, links,
-                request, memory, solver.position, solver.velocity,
+                self._settings, ensemble.total.row, self._memory, links, request, memory, solver.position,
+                solver.velocity,
             )  # fmt: skip
             self._tell(self._state.acceleration.copy())
         self._look_for_progress(dt, distance, sample.wrench)
@@ -277,9 +276,9 @@ class BehaviorImpedanceController:
         self._restart()
         self._held = reason
         position, rotation, *_ = self.set_point()
-        pose_error(self._position, self._rotation, position, rotation, self._out.error)
-        if not math.isfinite(self._out.error.sum()):
-            self._out.error[:] = 0.0
+        pose_error(self._position, self._rotation, position, rotation, self._state.error)
+        if not math.isfinite(self._state.error.sum()):
+            self._state.error[:] = 0.0
         self._tell((self._state.velocity - before) / dt)
 
     def _restart(self) -> None:
@@ -294,7 +293,7 @@ class BehaviorImpedanceController:
 
     def _tell(self, acceleration: Array) -> None:
         p, R = self._position.copy(), self._rotation.copy()
-        twist, error = self._state.velocity.copy(), self._out.error.copy()
+        twist, error = self._state.velocity.copy(), self._state.error.copy()
         self.output = ImpedanceOutput(p, R, twist, acceleration, error, self._held)
 
 

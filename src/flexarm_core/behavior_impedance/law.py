@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from flexarm_core.behavior_impedance.joint_step import joint_step
-from flexarm_core.behavior_impedance.layout import view_output, view_parts, view_settings, view_state
+from flexarm_core.behavior_impedance.layout import view_parts, view_settings, view_state
 from flexarm_core.behavior_impedance.merge import merge
 from flexarm_core.behavior_impedance.motion_space import damped_inverse, redundant_space
 from flexarm_core.behavior_impedance.tool_step import tool_step
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import kernel
 from flexarm_core.types import Array
 
 
@@ -37,29 +37,23 @@ def add_up(table: Array, total: Array, n: int) -> int:
 
 @kernel
 def law_step(
-    dt: float, scale: float, settings: Array, total: Array, old_settings: Array, old_total: Array, state: Array,
-    frames: Array, J: Array, velocity: Array, wrench: Array, out: Array,
-) -> None:  # fmt: skip
+    settings: Array, total: Array, old_settings: Array, old_total: Array, state: Array, velocity: Array
+) -> None:
     """Integrate the law over one sample.
 
     Args:
-        dt: sampling period [s].
-        scale: length by which rotations are multiplied to compare them with translations [m/rad].
         settings: table of the config.
         total: sum of the contributions.
         old_settings: table of the config at the previous sample.
         old_total: sum of the contributions at the previous sample; overwritten if the program has changed.
-        state: state that is kept from sample to sample.
-        frames: (n + 1, 12) frames of the commanded arm; the last row is the tool.
-        J: (6, n) tool Jacobian.
+        state: see :class:`State`; gets the results.
         velocity: (n,) commanded joint velocities [rad/s | m/s].
-        wrench: (6,) external wrench on the tool at the tool origin [N, N*m].
-        out: desired pose at the end of the sample, error from the set-point, displacement in the redundant space.
     """
-    n = J.shape[1]
+    n = velocity.shape[0]
     law, old_law = view_settings(settings, n), view_settings(old_settings, n)
     now, before = view_parts(total, n), view_parts(old_total, n)
-    kept, result, inverse = view_state(state, n), view_output(out, n), np.zeros((n, 6))
+    kept, inverse = view_state(state, n), np.zeros((n, 6))
+    dt, scale, J = kept.step[0], kept.step[1], kept.J
     held = 0
     for i in range(6):
         held += int(law.axes[i])
@@ -70,7 +64,6 @@ def law_step(
         damped_inverse(J, law.axes, scale, law.mapping_damping, inverse)
     N = np.empty((n, max(n - held, 0)))
     redundant_space(J, law.axes, scale, N)
-    pose = view(frames, 12 * n, (12,))
-    tool_step(dt, law, now, old_law, before, kept, pose, wrench, inverse, result)
-    joint_step(dt, law, now, old_law, before, kept, velocity, N, result.displacement)
+    tool_step(dt, law, now, old_law, before, kept, inverse)
+    joint_step(dt, law, now, old_law, before, kept, velocity, N, kept.displacement)
     kept.changed[0], kept.known[0] = 0.0, 1.0

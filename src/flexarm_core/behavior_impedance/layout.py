@@ -55,7 +55,7 @@ view_parts = views(Parts, "n")
 
 
 class State(NamedTuple):
-    """What is kept from sample to sample."""
+    """What is kept from sample to sample, and what goes into a sample and comes from it."""
 
     velocity: Annotated[Array, 6]  # tool twist [m/s, rad/s]
     acceleration: Annotated[Array, 6]  # tool acceleration over the last sample [m/s^2, rad/s^2]
@@ -76,18 +76,16 @@ class State(NamedTuple):
     missed: Annotated[Array, 2]
     carried_effort: Annotated[Array, "n"]  # carried effort in the redundant space
     joint_acceleration: Annotated[Array, "n"]  # acceleration of the joints in the redundant space
-
-
-view_state = views(State, "n")
-
-
-class Output(NamedTuple):
-    """Results of one sample."""
-
+    # inputs of the sample
+    step: Annotated[Array, 2]  # sampling period [s], length by which rotations are multiplied to compare them [m/rad]
+    wrench: Annotated[Array, 6]  # external wrench on the tool at the tool origin [N, N*m]
+    frames: Annotated[Array, "n + 1", 12]  # frames of the commanded arm: rotation and position; the last is the tool
+    J: Annotated[Array, 6, "n"]  # tool Jacobian
+    # results of the sample
     position: Annotated[Array, 3]  # desired tool position at the end of the sample [m]
     rotation: Annotated[Array, 3, 3]  # desired tool orientation
     error: Annotated[Array, 6]  # desired pose relative to the set-point [m, rad]
     displacement: Annotated[Array, "n"]  # displacement of the joints in the redundant space [rad | m]
 
 
-view_output = views(Output, "n")
+view_state = views(State, "n")

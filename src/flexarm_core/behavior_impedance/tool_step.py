@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from flexarm_core.behavior_impedance.carried_force import bound, calm_down, carry, fade, press_no_harder, turn_freed
-from flexarm_core.behavior_impedance.layout import Output, Parts, Settings, State, view_settings, view_state
+from flexarm_core.behavior_impedance.layout import Parts, Settings, State, view_settings, view_state
 from flexarm_core.behavior_impedance.set_point import previous_set_point, set_point
 from flexarm_core.behavior_impedance.tool_response import respond, unchanged_acceleration
 from flexarm_core.compiled import inlined_kernel, kernel
@@ -33,10 +33,9 @@ MUCH, ROUNDING = 0.1, 1e-9  # fraction of a motion that counts as largely missed
 
 @inlined_kernel
 def tool_step(
-    dt: float, settings: Settings, total: Parts, old_settings: Settings, old_total: Parts, state: State, pose: Array,
-    wrench: Array, inverse: Array, out: Output,
+    dt: float, settings: Settings, total: Parts, old_settings: Settings, old_total: Parts, state: State, inverse: Array
 ) -> None:  # fmt: skip
-    """Integrate the tool's part of the law: write the desired pose into ``out``, twist and acceleration into ``state``.
+    """Integrate the tool's part of the law: write the desired pose, its error, twist and acceleration into ``state``.
 
     Args:
         dt: sampling period [s].
@@ -44,12 +43,10 @@ def tool_step(
         total: sum of the contributions.
         old_settings: settings at the previous sample.
         old_total: sum of the contributions at the previous sample; overwritten if the program has changed.
-        state: state that is kept from sample to sample.
-        pose: (12,) commanded tool pose at the beginning of the sample: rotation row by row, position [m].
-        wrench: (6,) external wrench on the tool at the tool origin [N, N*m].
+        state: state that is kept from sample to sample, with what goes into the sample.
         inverse: (n, 6) ``J#``, which maps yielding efforts to the tool; zero if there are none.
-        out: output: desired pose and error at the end of the sample.
     """
+    pose, wrench = state.frames[state.frames.shape[0] - 1], state.wrench
     p, R, twist, acceleration = np.empty(3), np.empty((3, 3)), np.empty(6), np.empty(6)
     e, mid, T, V0 = np.empty(6), np.empty(3), np.empty((6, 6)), np.empty(6)
     E, moved, kept, missing = np.empty((3, 3)), np.empty(6), np.empty(6), np.empty(6)
@@ -106,11 +103,11 @@ def tool_step(
             e[i] -= total.freed[i, j] * moved[j]
     rotation_of(e[3:], E)
     for i in range(3):
-        out.position[i] = p[i] + e[i]
+        state.position[i] = p[i] + e[i]
         for j in range(3):
-            out.rotation[i, j] = 0.0
+            state.rotation[i, j] = 0.0
             for k in range(3):
-                out.rotation[i, j] += E[i, k] * R[k, j]
+                state.rotation[i, j] += E[i, k] * R[k, j]
     for i in range(6):
         velocity = V[i, 0] + V[i, 1]
         if i < 3:
@@ -118,7 +115,7 @@ def tool_step(
         else:
             for j in range(3):
                 velocity += E[i - 3, j] * twist[3 + j]
-        out.error[i] = e[i]
+        state.error[i] = e[i]
         state.acceleration[i] = (velocity - state.velocity[i]) / dt
         state.velocity[i] = velocity
         state.set_twist[i], state.set_acceleration[i] = twist[i], acceleration[i]

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from flexarm_core.behavior_impedance.behavior import Contribution
-from flexarm_core.behavior_impedance.layout import view_output, view_parts, view_state
+from flexarm_core.behavior_impedance.layout import view_parts, view_state
 from flexarm_core.compiled import allocate
 
 
 @pytest.mark.parametrize("n", (1, 7))
-@pytest.mark.parametrize("views", (view_parts, view_state, view_output))
+@pytest.mark.parametrize("views", (view_parts, view_state))
 def test_the_views_cover_the_memory_once_and_are_those_of_the_kernels(views, n):
     memory, named = allocate(views, n)
     memory[:] = np.arange(memory.size)
