@@ -153,6 +153,11 @@ def _shapes(link: urdf.Link, colors: dict[str, tuple[float, ...]]) -> list[Shape
 
 
 def _convert_joint(joint: urdf.Joint) -> Joint:
+    if joint.type in ("floating", "planar"):
+        raise RobotDescriptionError(
+            f"joint '{joint.name}': type '{joint.type}' is not supported; to lock it, make it fixed",
+            joint=joint.name,
+        )
     if joint.type not in (*MOVABLE_TYPES, "fixed"):
         raise RobotDescriptionError(
             f"joint '{joint.name}': type '{joint.type}' is not supported; use {', '.join(MOVABLE_TYPES)} or fixed",

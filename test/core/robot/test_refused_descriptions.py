@@ -19,6 +19,8 @@ LIMIT = r'(<joint name="joint1".*?<limit[^>]*)'
     ("pattern", "replacement", "said"),
     [
         (r'(<joint name="joint2".*?)</joint>', r'\1<mimic joint="joint1"/></joint>', "'joint2' mimics 'joint1'"),
+        ('<joint name="joint1" type="[^"]*"', '<joint name="joint1" type="floating"', "'joint1'.*'floating'.*lock it"),
+        ('<joint name="joint1" type="[^"]*"', '<joint name="joint1" type="planar"', "'joint1'.*'planar'.*lock it"),
         ("<elastic_joint ", "<elastic_jiont ", "no part 'elastic_jiont'; did you mean 'elastic_joint'"),
         ("<flexibility>", "<flexibilty>", "did you mean <flexibility>"),
         (r'name="base_x" stiffness="100.0"', 'name="base_x" stifness="1" stiffness="1"', "did you mean 'stiffness'"),
