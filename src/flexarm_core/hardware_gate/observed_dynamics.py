@@ -175,7 +175,8 @@ class ObservedDynamics:
         )  # fmt: skip
         if not self._bends:
             w, z = self._memory[W], self._memory[Z] / self._filled
-            self._load.observe(state, w, w - before_w, z, dt)
+            escapes = bool((np.abs(self.excess) > ESCAPES * self._table[VELOCITY_LIMIT]).any())
+            self._load.observe(state, w, w - before_w, z, dt, self.share, late=2.0 * dt, escapes=escapes)
 
 
 @kernel

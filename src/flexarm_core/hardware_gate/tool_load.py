@@ -6,37 +6,88 @@ A rigid body at the tool exerts the wrench ``f = Y theta`` on it, linear in its 
     force  = m b + (skew(alpha) + skew(omega)^2) m c,    moment = m c x b + I alpha + omega x I omega
 
 with the acceleration ``b`` of the tool against gravity, its angular velocity ``omega`` and acceleration ``alpha``, all
-in tool axes. What the model's joint torques lack is ``J^T f``. ``theta`` is the mean of a Gaussian distribution given
-all that was seen: before, there is no load, with a standard deviation as wide as a load may be; errors of the torques
-are the told friction, FRACTION of gravity, and the change of the commands within a period, which may be late; old
-observations are forgotten.
+in tool axes. What the model's joint torques lack is ``J^T f``. Its errors are the told friction, FRACTION of gravity,
+the change of the commands within a period, which may be late, and what errors of the measured accelerations mean for
+the heaviest load that may be there. Old observations are forgotten.
 
-Only a physically possible body is used: ``m >= 0``, its center of mass within REACH, and the inertia of a small ball
-about it at most. This underestimates extended bodies, which is the safe side: an inertia that is too large makes
-corrections too strong, one that is too small makes them slow.
+Often several loads explain what was seen: a wrist in free fall tells nothing of a mass. A linear estimate of ``theta``
+is then near their mean, which is none of them. So candidates are kept (:mod:`load_candidates`), and one whose cost is
+within PLAUSIBLE of the least is plausible. Used is the plausible one that adds least: an inertia that is too large
+makes corrections too strong, one that is too small makes them slow. Slow is too slow once a joint escapes, that is,
+becomes faster than its acceleration limit allows. Then it is the one that adds most among those with which a correction
+would not throw the arm if the one that adds least is the truth.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocate, kernel, views
 from flexarm_core.entrance import finite, number
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
-from flexarm_core.hardware_gate.limits import ACCELERATION, FRICTION, JointLimits
+from flexarm_core.hardware_gate.limits import ACCELERATION, FRICTION, VELOCITY, JointLimits
+from flexarm_core.hardware_gate.load_candidates import (
+    CENTERS,
+    MASSES,
+    Candidates,
+    begin,
+    fit,
+    joint_inertia,
+    parameters,
+    view_candidates,
+)
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.robot.kinematic_chain import link_motion
 from flexarm_core.types import ArmState, Array
 
-WIDTH, LEVER = 0.4, 0.1  # standard deviations before: of the mass, as a fraction of the arm's, and of ``c`` [m]
 FORGOTTEN = 0.2  # [s] time constant with which observations are forgotten
 FRACTION, NOTHING = 0.4, 0.03  # errors of torques: fraction of gravity, and of the torque of the largest acceleration
 REPEATED = 6.0  # number of successive observations that repeat each other, as both sides are filtered
 SWAY = 0.3  # fraction by which the push of an elastic base may be wrong
-REACH, BALL = 0.25, 0.02  # [m] farthest center of mass, and largest radius of gyration about it
+QUIET, NOISY = 3e-4, 10.0  # least noise of a velocity as a fraction of its limit, and the largest, as its multiple
+CALMS = 0.05  # weight of a new sample in the noise
+UNSURE, LAG = 0.003, 0.5  # fraction of an acceleration that may be wrong, and the same per angle turned in the filter
+PLAUSIBLE = 3.0  # largest excess of a cost: a log-likelihood ratio
+STEP = 0.5  # fraction of the velocity limits that a correction for a load that is not there may change a velocity by
+RATIO = 100.0  # largest inertia relative to that of the load that adds least
+
+
+class _Inputs(NamedTuple):
+    """A measurement; joint axes unless said otherwise."""
+
+    size: int  # number N of coordinates; the first n are joints
+    share: float  # of the model's inertia, that changes of efforts count for
+    kept: float  # fraction of older observations that is not forgotten
+    late: float  # time between an observation and the effect of the command that answers it [s]
+    escapes: bool  # whether a joint escapes
+    q: Annotated[Array, "size"]  # [rad | m]
+    v: Annotated[Array, "size"]  # [rad/s | m/s]
+    motion: Annotated[Array, "size"]  # accelerations
+    gravity: Annotated[Array, 3]  # [m/s^2] in world axes
+    inertia: Annotated[Array, "n", "n"]  # the model's
+    weight: Annotated[Array, "n"]  # the model's gravity and velocity terms [N*m | N]
+    effort: Annotated[Array, "n"]  # effort beyond those, without the push of the base [N*m | N]
+    variance: Annotated[Array, "n"]  # of it, beyond that of the model and friction
+
+
+class _State(NamedTuple):
+    """What was observed, and what follows."""
+
+    information: Annotated[Array, 10, 10]  # sum of A^T A / variance over the observations
+    seen: Annotated[Array, 10]  # sum of A^T lacking / variance
+    before: Annotated[Array, "n"]  # last accelerations
+    noise: Annotated[Array, "n"]  # mean change of the accelerations within a sample
+    heaviest: Annotated[Array, "n", "n"]  # inertia of the plausible load that adds most
+    inertia: Annotated[Array, "n", "n"]  # inertia of the load that is used
+    parameters: Annotated[Array, 10]  # parameters of the likeliest load
+
+
+_view_inputs = views(_Inputs, "n")
+_view_state = views(_State, "n")
 
 
 class ToolLoad:
@@ -44,14 +95,19 @@ class ToolLoad:
 
     Attributes:
         inertia: (n, n) inertia that the load adds to that of the joints.
-        parameters: (10,) ``[m, m c, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz]`` [kg, kg*m, kg*m^2].
+        parameters: (10,) of the likeliest load, ``[m, m c, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz]`` [kg, kg*m, kg*m^2].
     """
 
     def __init__(self, dynamics: JointDynamics, limits: JointLimits) -> None:
         """Estimate the load of an arm with the given dynamics of the joints and limits."""
         self._dynamics, self._table, model = dynamics, limits.table, dynamics.model
-        mass = WIDTH * model.mass
-        self._width = np.array([mass] + 3 * [mass * LEVER] + 6 * [mass * LEVER**2])
+        self._memory, self._state = allocate(_view_state, model.n)
+        self._loads, self._candidates = allocate(view_candidates)
+        self._measured = np.zeros(_view_inputs.size(model.n, model.n + model.m))
+        self._measured[0] = model.n + model.m  # the views need it
+        self._inputs: _Inputs = _view_inputs.named(self._measured, model.n)
+        self._inputs.gravity[:] = model.gravity
+        self.inertia, self.parameters = self._state.inertia, self._state.parameters
         self.reset()
         none, base = np.zeros(model.n), np.zeros(model.m)  # compiles or loads
         self.observe(ArmState(0, none, none, base, base), none, none, none, 1.0)
@@ -59,11 +115,13 @@ class ToolLoad:
 
     def reset(self) -> None:
         """Forget what was observed: the load may be any."""
-        n = self._table.shape[1]
-        self._information, self._seen = np.zeros((10, 10)), np.zeros(10)
-        self.parameters, self.inertia = np.zeros(10), np.zeros((n, n))
+        self._memory[:] = 0.0
+        begin(self._candidates, self._dynamics.model.mass)
 
-    def observe(self, state: ArmState, effort: Array, doubt: Array, z: Array, dt: float) -> None:
+    def observe(
+        self, state: ArmState, effort: Array, doubt: Array, z: Array, dt: float, share: float = 1.0, *,
+        late: float = 0.002, escapes: bool = False,
+    ) -> None:  # fmt: skip
         """Process what was measured.
 
         Args:
@@ -72,61 +130,95 @@ class ToolLoad:
             doubt: (n,) possible error of that effort, as commands may act late [N*m | N].
             z: (n,) joint accelerations that go with it.
             dt: time since the last observation [s].
+            share: share of the model's inertia that changes of efforts count for.
+            late: time between an observation and the effect of the command that answers it [s].
+            escapes: whether a joint is faster than its acceleration limit allows.
         """
-        model, blocks, n = self._dynamics.model, self._dynamics.blocks(state), self._table.shape[1]
-        effort, doubt, z = finite("effort", effort, n), finite("doubt", doubt, n), finite("z", z, n)
-        q, v, motion, inertia, lacking, variance = state.position, state.velocity, z, blocks.H_m, effort, doubt**2
+        model, blocks, n, to = self._dynamics.model, self._dynamics.blocks(state), self._table.shape[1], self._inputs
+        to.effort[:], to.variance[:] = finite("effort", effort, n), finite("doubt", doubt, n) ** 2
+        to.q[:n], to.v[:n], to.motion[:n] = state.position, state.velocity, finite("z", z, n)
+        to.inertia[:], to.weight[:] = blocks.H_m, blocks.c_m
         if model.m:
-            q, v = np.concatenate((q, state.deflection)), np.concatenate((v, state.deflection_rate))
-            motion = np.concatenate((z, np.zeros(model.m)))
+            to.q[n:], to.v[n:], to.motion[n:] = state.deflection, state.deflection_rate, 0.0
             if state.deflection.any() or state.deflection_rate.any():
-                motion[n:] = model.base_acceleration(blocks, state, z)
-                push = blocks.H_bm.T @ motion[n:]
-                lacking, variance = effort - push, variance + (SWAY * push) ** 2
+                to.motion[n:] = model.base_acceleration(blocks, state, z)
+                push = blocks.H_bm.T @ to.motion[n:]
+                to.effort[:] -= push
+                to.variance[:] += (SWAY * push) ** 2
             else:  # the base rests, or is unknown
-                inertia = self._dynamics.terms(state)[0]
-        chain, kept = model.world_to_tool, math.exp(-number("dt", dt, 0.0) / FORGOTTEN)
-        _observe(
-            chain.links, chain.places, q, v, motion, model.gravity, inertia, blocks.c_m, lacking, variance, self._table,
-            kept, self._width, self._information, self._seen, self.parameters, self.inertia,
-        )  # fmt: skip
+                to.inertia[:] = self._dynamics.terms(state)[0]
+        kept = math.exp(-number("dt", dt, 0.0) / FORGOTTEN)
+        self._measured[:5] = n + model.m, share, kept, late, escapes
+        chain = model.world_to_tool
+        _observe(chain.links, chain.places, self._table, self._measured, self._memory, self._loads)
 
 
 @kernel
 def _observe(
-    links: Array, places: NDArray[np.int64], q: Array, v: Array, motion: Array, gravity: Array, told: Array,
-    weight: Array, effort: Array, variance: Array, table: Array, kept: float, width: Array, information: Array,
-    seen: Array, parameters: Array, inertia: Array,
-) -> None:  # fmt: skip
-    """Add an observation to what was seen, and write the load's parameters (10,) and the inertia (n, n) that it adds.
+    links: Array, places: NDArray[np.int64], table: Array, measured: Array, memory: Array, loads: Array
+) -> None:
+    """Add an observation to what was seen, and choose the load that is used.
 
     Args:
         links: chain to the tool, see :func:`link_motion`.
         places: the same.
-        q: (N,) coordinates.
-        v: (N,) velocities.
-        motion: (N,) accelerations of the coordinates; the first n are joints.
-        gravity: (3,) in world axes.
-        told: (n, n) the model's joint inertia.
-        weight: (n,) the model's gravity and velocity terms.
-        effort: (n,) effort beyond those, without the push of the base.
-        variance: (n,) of it, beyond that of the model and friction.
         table: (7, n) joint limits.
-        kept: fraction of older observations that is not forgotten.
-        width: (10,) standard deviations of the parameters before anything was seen.
-        information: (10, 10) sum of ``A^T A / variance`` over the observations, changed in place.
-        seen: (10,) sum of ``A^T lacking / variance``, changed in place.
-        parameters: (10,) gets the parameters.
-        inertia: (n, n) gets the inertia.
+        measured: the measurement, :class:`_Inputs`.
+        memory: :class:`_State`, changed in place.
+        loads: :class:`Candidates`, changed in place.
     """
-    n, size = effort.shape[0], q.shape[0]
+    n = table.shape[1]
+    given, state, candidates = _view_inputs(measured, n), _view_state(memory, n), view_candidates(loads)
+    J, moved, w, Y, A = np.zeros((6, n)), np.zeros(6), np.zeros(3), np.zeros((6, 10)), np.empty(10)
+    _tool_motion(links, places, given, J, moved, w)
+    _wrench(moved, w, Y)
+    for k in range(10):
+        state.seen[k] *= given.kept
+        for m in range(10):
+            state.information[k, m] *= given.kept
+    doubt = UNSURE + LAG * 3.0 * given.late * np.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+    noise = np.empty(n)
+    for i in range(n):
+        quiet = QUIET * table[VELOCITY, i] / (3.0 * given.late)
+        state.noise[i] += CALMS * (abs(given.motion[i] - state.before[i]) - state.noise[i])
+        state.noise[i] = min(max(state.noise[i], quiet), NOISY * quiet)
+        state.before[i] = given.motion[i]
+        noise[i] = state.noise[i] + doubt * abs(given.motion[i])
+    for j in range(n):
+        lacking, squares = given.effort[j], given.variance[j]
+        for i in range(n):
+            lacking -= given.inertia[j, i] * given.motion[i]
+            squares += ((given.inertia[j, i] + state.heaviest[j, i]) * noise[i]) ** 2
+        squares += (
+            NOTHING * given.inertia[j, j] * table[ACCELERATION, j]
+            + FRACTION * abs(given.weight[j]) + table[FRICTION, j]
+        ) ** 2  # fmt: skip
+        precision = 1.0 / (REPEATED * squares)
+        for k in range(10):
+            A[k] = 0.0
+            for i in range(6):
+                A[k] += J[i, j] * Y[i, k]
+        for k in range(10):
+            state.seen[k] += A[k] * lacking * precision
+            for m in range(10):
+                state.information[k, m] += A[k] * A[m] * precision
+    fit(candidates, state.information, state.seen)
+    _choose(given, state, candidates, J, table)
+
+
+@kernel
+def _tool_motion(
+    links: Array, places: NDArray[np.int64], given: _Inputs, J: Array, moved: Array, w: Array
+) -> None:
+    """Add to zeros the joints' Jacobian (6, n), acceleration against gravity (6,) and angular velocity of the tool."""
+    n, size = J.shape[1], given.size
     position, rotation, twist, jacobian = np.empty(3), np.empty((3, 3)), np.empty(6), np.empty((6, size))
-    bias, J, moved, w, Y, A = np.empty(6), np.zeros((6, n)), np.zeros(6), np.zeros(3), np.zeros((6, 10)), np.empty(10)
-    link_motion(links, places, q, v, position, rotation, twist, jacobian, bias)
+    bias = np.empty(6)
+    link_motion(links, places, given.q, given.v, position, rotation, twist, jacobian, bias)
     for i in range(6):
         for j in range(size):
-            bias[i] += jacobian[i, j] * motion[j]
-        bias[i] -= gravity[i] if i < 3 else 0.0
+            bias[i] += jacobian[i, j] * given.motion[j]
+        bias[i] -= given.gravity[i] if i < 3 else 0.0
     for i in range(3):  # in tool axes
         for k in range(3):
             w[i] += rotation[k, i] * twist[3 + k]
@@ -134,45 +226,83 @@ def _observe(
                 moved[part + i] += rotation[k, i] * bias[part + k]
                 for j in range(n):
                     J[part + i, j] += rotation[k, i] * jacobian[part + k, j]
-    _wrench(moved, w, Y)
-    for k in range(10):
-        seen[k] *= kept
-        for m in range(10):
-            information[k, m] *= kept
-    for j in range(n):
-        lacking = effort[j]
-        for i in range(n):
-            lacking -= told[j, i] * motion[i]
-        error = NOTHING * told[j, j] * table[ACCELERATION, j] + FRACTION * abs(weight[j]) + table[FRICTION, j]
-        precision = 1.0 / (REPEATED * (error * error + variance[j]))
-        for k in range(10):
-            A[k] = 0.0
-            for i in range(6):
-                A[k] += J[i, j] * Y[i, k]
-        for k in range(10):
-            seen[k] += A[k] * lacking * precision
-            for m in range(10):
-                information[k, m] += A[k] * A[m] * precision
-    factor, theta = np.empty((10, 10)), np.empty(10)
-    for k in range(10):
-        theta[k] = width[k] * seen[k]
-        for m in range(10):
-            factor[k, m] = width[k] * information[k, m] * width[m] + (1.0 if k == m else 0.0)
-    cholesky(factor, 10)
-    cholesky_solve(factor, theta, 10)
-    for k in range(10):
-        parameters[k] = width[k] * theta[k]
-    M = np.zeros((6, 6))
-    _body(parameters, M)
-    for j in range(n):
-        for k in range(6):
-            moved[k] = 0.0
-            for m in range(6):
-                moved[k] += M[k, m] * J[m, j]
-        for i in range(n):
-            inertia[i, j] = 0.0
-            for k in range(6):
-                inertia[i, j] += J[k, i] * moved[k]
+
+
+@kernel
+def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, table: Array) -> None:
+    """Write the inertia that is used, that of the heaviest plausible load, and the likeliest parameters."""
+    n = J.shape[1]
+    L, told, inverse = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            told[i, j] = given.share * given.inertia[i, j]
+            inverse[i, j] = 1.0 if i == j else 0.0
+    factor = told.copy()
+    cholesky(factor, n)
+    for i in range(n):
+        cholesky_solve(factor, inverse[i], n)
+    least, lightest, heaviest = 0.0, 0.0, 0.0
+    state.parameters[:] = 0.0
+    for a in range(MASSES):
+        for b in range(CENTERS):
+            if candidates.cost[a, b] < least:
+                least = candidates.cost[a, b]
+                parameters(candidates.mass[a], candidates.center[a, b], state.parameters)
+    state.inertia[:], state.heaviest[:] = 0.0, 0.0
+    if least < -PLAUSIBLE:  # there is a load
+        lightest = np.inf
+    for a in range(MASSES):
+        for b in range(CENTERS):
+            if candidates.cost[a, b] > least + PLAUSIBLE:
+                continue
+            joint_inertia(candidates.mass[a], candidates.center[a, b], J, L)
+            added = _trace(inverse, L)
+            if added < lightest:
+                lightest = added
+                state.inertia[:] = L
+            if added > heaviest:
+                heaviest = added
+                state.heaviest[:] = L
+    if not given.escapes:
+        return
+    base, moved = told + state.inertia, np.empty(n)
+    for i in range(n):
+        for j in range(n):
+            factor[i, j] = base[i, j]
+            inverse[i, j] = 1.0 if i == j else 0.0
+    cholesky(factor, n)
+    for i in range(n):
+        cholesky_solve(factor, inverse[i], n)
+    most = 0.0
+    for a in range(MASSES):
+        for b in range(CENTERS):
+            if candidates.cost[a, b] > least + PLAUSIBLE:
+                continue
+            joint_inertia(candidates.mass[a], candidates.center[a, b], J, L)
+            added, safe = _trace(inverse, L), True
+            if not most < added <= RATIO:
+                continue
+            for i in range(n):
+                moved[i] = 0.0
+                for j in range(n):
+                    moved[i] += (told[i, j] + L[i, j]) * given.motion[j]
+            cholesky_solve(factor, moved, n)
+            for i in range(n):
+                change = abs(moved[i] - given.motion[i]) * given.late
+                safe = safe and change <= STEP * table[VELOCITY, i] + abs(given.v[i])
+            if safe:
+                most = added
+                state.inertia[:] = L
+
+
+@kernel
+def _trace(A: Array, B: Array) -> float:
+    """Return the trace of the product of two symmetric matrices (n, n)."""
+    total = 0.0
+    for i in range(A.shape[0]):
+        for j in range(A.shape[0]):
+            total += A[i, j] * B[i, j]
+    return total
 
 
 @kernel
@@ -195,26 +325,3 @@ def _wrench(moved: Array, w: Array, Y: Array) -> None:
         spin[other], turned[other] = w[one], a[one]
         for i in range(3):
             Y[3 + i, 4 + k] = turned[i] + w[(i + 1) % 3] * spin[(i + 2) % 3] - w[(i + 2) % 3] * spin[(i + 1) % 3]
-
-
-@kernel
-def _body(parameters: Array, M: Array) -> None:
-    """Write the spatial inertia (6, 6) of the nearest possible body with the given parameters (10,); see the module."""
-    mass = parameters[0]
-    if not mass > 0.0:
-        return
-    c = parameters[1:4] / mass
-    far = np.sqrt(c[0] * c[0] + c[1] * c[1] + c[2] * c[2])
-    if far > REACH:
-        c *= REACH / far
-    square = c[0] * c[0] + c[1] * c[1] + c[2] * c[2]
-    ball = (parameters[4] + parameters[5] + parameters[6]) / 3.0 - mass * square * 2.0 / 3.0
-    ball = min(max(ball, 0.0), mass * BALL * BALL)
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        M[i, i] = mass
-        M[i, 3 + j], M[3 + j, i] = mass * c[k], mass * c[k]
-        M[i, 3 + k], M[3 + k, i] = -mass * c[j], -mass * c[j]
-        for m in range(3):
-            M[3 + i, 3 + m] = -mass * c[i] * c[m]
-        M[3 + i, 3 + i] += mass * square + ball
