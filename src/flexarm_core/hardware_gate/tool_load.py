@@ -31,7 +31,7 @@ from flexarm_core.entrance import finite, number
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import ACCELERATION, FRICTION, VELOCITY, JointLimits
 from flexarm_core.hardware_gate.load_candidates import (
-    CENTERS,
+    BALLS,
     MASSES,
     Candidates,
     begin,
@@ -207,9 +207,7 @@ def _observe(
 
 
 @kernel
-def _tool_motion(
-    links: Array, places: NDArray[np.int64], given: _Inputs, J: Array, moved: Array, w: Array
-) -> None:
+def _tool_motion(links: Array, places: NDArray[np.int64], given: _Inputs, J: Array, moved: Array, w: Array) -> None:
     """Add to zeros the joints' Jacobian (6, n), acceleration against gravity (6,) and angular velocity of the tool."""
     n, size = J.shape[1], given.size
     position, rotation, twist, jacobian = np.empty(3), np.empty((3, 3)), np.empty(6), np.empty((6, size))
@@ -244,18 +242,18 @@ def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, tab
     least, lightest, heaviest = 0.0, 0.0, 0.0
     state.parameters[:] = 0.0
     for a in range(MASSES):
-        for b in range(CENTERS):
+        for b in range(BALLS):
             if candidates.cost[a, b] < least:
                 least = candidates.cost[a, b]
-                parameters(candidates.mass[a], candidates.center[a, b], state.parameters)
+                parameters(candidates.mass[a], candidates.ball[a, b], state.parameters)
     state.inertia[:], state.heaviest[:] = 0.0, 0.0
     if least < -PLAUSIBLE:  # there is a load
         lightest = np.inf
     for a in range(MASSES):
-        for b in range(CENTERS):
+        for b in range(BALLS):
             if candidates.cost[a, b] > least + PLAUSIBLE:
                 continue
-            joint_inertia(candidates.mass[a], candidates.center[a, b], J, L)
+            joint_inertia(candidates.mass[a], candidates.ball[a, b], J, L)
             added = _trace(inverse, L)
             if added < lightest:
                 lightest = added
@@ -275,10 +273,10 @@ def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, tab
         cholesky_solve(factor, inverse[i], n)
     most = 0.0
     for a in range(MASSES):
-        for b in range(CENTERS):
+        for b in range(BALLS):
             if candidates.cost[a, b] > least + PLAUSIBLE:
                 continue
-            joint_inertia(candidates.mass[a], candidates.center[a, b], J, L)
+            joint_inertia(candidates.mass[a], candidates.ball[a, b], J, L)
             added, safe = _trace(inverse, L), True
             if not most < added <= RATIO:
                 continue
