@@ -34,7 +34,7 @@ from flexarm_core.entrance import finite, number, numbers
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import ACCELERATION, JointLimits
 from flexarm_core.hardware_gate.limits import VELOCITY as VELOCITY_LIMIT
-from flexarm_core.hardware_gate.tool_load import ToolLoad
+from flexarm_core.hardware_gate.load.tool_load import ToolLoad
 from flexarm_core.types import ArmState, Array
 
 FILTER = 6.0  # periods: time constant of the low passes
@@ -174,8 +174,8 @@ class ObservedDynamics:
             dt, filtered, self._filled, self._most,
         )  # fmt: skip
         if not self._bends:
-            w, z = self._memory[W], self._memory[Z] / self._filled
-            escapes = bool((np.abs(self.excess) > ESCAPES * self._table[VELOCITY_LIMIT]).any())
+            model, w, z = self._dynamics.model, self._memory[W], self._memory[Z] / self._filled
+            escapes = not model.m and bool((np.abs(self.excess) > ESCAPES * self._table[VELOCITY_LIMIT]).any())
             self._load.observe(state, w, w - before_w, z, dt, self.share, late=2.0 * dt, escapes=escapes)
 
 

@@ -91,6 +91,7 @@ class ArmModel:
         turns: differences of positions of the actuated joints.
         lower, upper, velocity_limit, effort_limit: (n,) joint limits, infinite if the URDF gives none.
         gravity: (3,) gravity vector in the root link frame [m/s^2].
+        hand: (6, 6) spatial inertia of what the last joint carries, in the tool frame [kg, kg*m, kg*m^2].
         base_to_tool: chain from the base link to the tool, for joint positions (n,).
         world_to_tool: chain from the root link to the tool, for joint positions and base deflection (n + m,).
     """
@@ -189,6 +190,8 @@ class ArmModel:
         movable = set(self._actuated_v)
         moved = (j for j in range(1, self._model.njoints) if self._is_moved(j, movable))
         self.mass = float(sum(self._model.inertias[j].mass for j in moved))
+        frame = self._model.frames[self._model.getFrameId(self.tool_frame)]
+        self.hand: Array = frame.placement.actInv(self._model.inertias[frame.parentJoint]).matrix()
         self._arms = [
             (ids[name], place, kinematic_chain(description, description.joints[name].child, (name,), seen).links)
             for place, name in enumerate(self.joint_names)

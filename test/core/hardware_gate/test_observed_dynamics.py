@@ -34,7 +34,8 @@ class Loaded:
         self.real.inertias[frame.parentJoint] = pin.Inertia(hand * link.mass, link.lever, hand * link.inertia)
         if load:
             place = frame.placement * pin.SE3(np.eye(3), np.array([0.05, 0.0, 0.1]))
-            self.real.appendBodyToJoint(frame.parentJoint, pin.Inertia(load, np.zeros(3), 1e-3 * np.eye(3)), place)
+            radius = np.cbrt(load / (4.0 / 3.0 * np.pi * 7850.0))  # a ball of steel
+            self.real.appendBodyToJoint(frame.parentJoint, pin.Inertia.FromSphere(load, radius), place)
         self.data, self.q, self.v, self.tick = self.real.createData(), POSTURE.copy(), np.zeros(6), 0
         velocity = self.told.velocity_limit
         self.limits = JointLimits(

@@ -11,7 +11,7 @@ import pytest
 from flexarm_core.compiled import allocate
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import JointLimits
-from flexarm_core.hardware_gate.load_candidates import (
+from flexarm_core.hardware_gate.load.candidates import (
     BALL,
     NEVER,
     REACH,
@@ -21,7 +21,7 @@ from flexarm_core.hardware_gate.load_candidates import (
     parameters,
     view_candidates,
 )
-from flexarm_core.hardware_gate.tool_load import PLAUSIBLE, ToolLoad, _wrench
+from flexarm_core.hardware_gate.load.tool_load import PLAUSIBLE, ToolLoad, _wrench
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 
@@ -87,7 +87,7 @@ def test_the_candidates_of_a_load_seen_from_one_side_contain_all_that_explain_it
     Y[:3] = 0.0  # moments alone
     information, seen = 1e4 * Y.T @ Y, 1e4 * Y.T @ (Y @ ten(load))
     candidates = allocate(view_candidates)[1]
-    begin(candidates, 10.0)
+    begin(candidates, 10.0, np.zeros((6, 6)))
     for _ in range(60):
         fit(candidates, information, seen)
     cost = costs(information, seen, candidates.mass, candidates.ball)
@@ -121,6 +121,27 @@ def test_a_load_is_found_from_the_torques_that_bear_it_in_motion(seed):
         beyond = pin.rnea(real, data, q, v, a) - told.effort_on_resting_base(state, np.zeros(6)) + told.D_m * v
         estimate.observe(state, beyond, np.zeros(6), a, 0.002)
     assert np.allclose(estimate.parameters[:4], ten(load)[:4], rtol=0.05, atol=0.01)
+
+
+def test_a_hand_lighter_than_told_is_no_load():
+    rng, text = np.random.default_rng(1), UR10.read_text(encoding="utf-8")
+    told, real = ArmModel(text, "tool0", GRAVITY), pin.buildModelFromXML(text)
+    real.gravity.linear = GRAVITY
+    joint = real.frames[real.getFrameId("tool0")].parentJoint
+    link = real.inertias[joint]
+    real.inertias[joint] = pin.Inertia(0.2 * link.mass, link.lever, 0.2 * link.inertia)
+    place = real.frames[real.getFrameId("tool0")].placement
+    assert np.allclose(0.2 * told.hand, place.actInv(real.inertias[joint]).matrix(), atol=1e-12)
+    limits = JointLimits(
+        told.lower, told.upper, told.velocity_limit, np.full(6, 20.0), told.effort_limit, np.full(6, np.inf)
+    )
+    estimate, data = ToolLoad(JointDynamics(told), limits), real.createData()
+    for _ in range(100):
+        q, v, a = rng.uniform(-2.0, 2.0, 6), rng.uniform(-2.0, 2.0, 6), rng.uniform(-20.0, 20.0, 6)
+        state = ArmState(0, q, v, NONE, NONE)
+        beyond = pin.rnea(real, data, q, v, a) - told.effort_on_resting_base(state, np.zeros(6)) + told.D_m * v
+        estimate.observe(state, beyond, np.zeros(6), a, 0.002)
+    assert not estimate.inertia.any() and not estimate.parameters.any()
 
 
 def test_torques_that_may_be_late_or_rub_tell_nothing_and_nothing_is_remembered_after_a_reset():

@@ -2,7 +2,7 @@ r"""Candidates for a load that nobody told: small balls of all masses, each with
 
 A ball of mass ``m`` with its center at ``c`` in the axes of the tool has the parameters ``theta(m, c) = [m, m c, I]``,
 ``I = m (|c|^2 1 - c c^T + BALL^2 1)``. With the information ``A`` and the sum ``s`` of all observations
-(:mod:`flexarm_core.hardware_gate.tool_load`), its cost, a negative log-likelihood, is
+(:mod:`flexarm_core.hardware_gate.load.tool_load`), its cost, a negative log-likelihood, is
 
     1/2 theta . A theta - theta . s + 1/2 |c|^2 / LEVER^2 + 1/2 r^2 / SCALE^2
 
@@ -32,22 +32,26 @@ TWINS = 0.005  # [m] balls of a mass with centers nearer to each other are one
 NEVER = 1e30  # cost of a ball that is not used
 
 
+HANDS = np.array([0.1, 0.18, 0.32, 0.56])  # shares of the told hand that may be all that there is of it
+
+
 class Candidates(NamedTuple):
     """Loads that may be there."""
 
     mass: Annotated[Array, 9]  # [kg] of the grid
-    ball: Annotated[
-        Array, 9, 5, 4
-    ]  # center [m] in the axes of the tool, and log(m / m_k)
+    ball: Annotated[Array, 9, 5, 4]  # center [m] in the axes of the tool, and log(m / m_k)
     cost: Annotated[Array, 9, 5]  # negative log-likelihood
+    hand: Annotated[Array, 10]  # parameters of the told hand
     tried: Annotated[Array, 1]  # number of points that were tried
 
 
 view_candidates = views(Candidates)
 
 
-def begin(candidates: Candidates, arm_mass: float) -> None:
-    """Forget all balls; ``arm_mass``: mass of the arm [kg]."""
+def begin(candidates: Candidates, arm_mass: float, hand: Array) -> None:
+    """Forget all balls; ``arm_mass``: mass of the arm [kg], ``hand``: (6, 6) spatial inertia of the told hand."""
+    candidates.hand[:4] = hand[0, 0], hand[1, 5], hand[2, 3], hand[0, 4]
+    candidates.hand[4:] = hand[3, 3], hand[4, 4], hand[5, 5], hand[3, 4], hand[3, 5], hand[4, 5]
     candidates.mass[:] = HEAVIEST * arm_mass / FACTOR ** np.arange(MASSES)
     candidates.ball[:], candidates.cost[:], candidates.tried[:] = 0.0, NEVER, 0.0
     candidates.cost[:, 0] = 0.0
@@ -203,3 +207,16 @@ def joint_inertia(mass: float, ball: Array, J: Array, L: Array) -> None:
             for k in range(3):
                 total += at[k, i] * at[k, j] + BALL * BALL * J[3 + k, i] * J[3 + k, j]
             L[i, j] = L[j, i] = m * total
+
+
+@kernel
+def cost_of_less(candidates: Candidates, information: Array, seen: Array) -> float:
+    """Return the least cost of no load and of less than the told hand."""
+    least, slope, square = 0.0, 0.0, 0.0
+    for k in range(10):
+        slope += candidates.hand[k] * seen[k]
+        for m in range(10):
+            square += candidates.hand[k] * information[k, m] * candidates.hand[m]
+    for share in HANDS:
+        least = min(least, (share - 1.0) * (0.5 * (share - 1.0) * square - slope))
+    return least

@@ -11,7 +11,7 @@ the change of the commands within a period, which may be late, and what errors o
 the heaviest load that may be there. Old observations are forgotten.
 
 Often several loads explain what was seen: a wrist in free fall tells nothing of a mass. A linear estimate of ``theta``
-is then near their mean, which is none of them. So candidates are kept (:mod:`load_candidates`), and one whose cost is
+is then near their mean, which is none of them. So candidates are kept (:mod:`candidates`), and one whose cost is
 within PLAUSIBLE of the least is plausible. Used is the plausible one that adds least: an inertia that is too large
 makes corrections too strong, one that is too small makes them slow. Slow is too slow once a joint escapes, that is,
 becomes faster than its acceleration limit allows. Then it is the one that adds most among those with which a correction
@@ -30,11 +30,12 @@ from flexarm_core.compiled import allocate, kernel, views
 from flexarm_core.entrance import finite, number
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import ACCELERATION, FRICTION, VELOCITY, JointLimits
-from flexarm_core.hardware_gate.load_candidates import (
+from flexarm_core.hardware_gate.load.candidates import (
     BALLS,
     MASSES,
     Candidates,
     begin,
+    cost_of_less,
     fit,
     joint_inertia,
     parameters,
@@ -116,7 +117,7 @@ class ToolLoad:
     def reset(self) -> None:
         """Forget what was observed: the load may be any."""
         self._memory[:] = 0.0
-        begin(self._candidates, self._dynamics.model.mass)
+        begin(self._candidates, self._dynamics.model.mass, self._dynamics.model.hand)
 
     def observe(
         self, state: ArmState, effort: Array, doubt: Array, z: Array, dt: float, share: float = 1.0, *,
@@ -239,7 +240,8 @@ def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, tab
     cholesky(factor, n)
     for i in range(n):
         cholesky_solve(factor, inverse[i], n)
-    least, lightest, heaviest = 0.0, 0.0, 0.0
+    nothing = cost_of_less(candidates, state.information, state.seen)
+    least, lightest, heaviest = nothing, 0.0, 0.0
     state.parameters[:] = 0.0
     for a in range(MASSES):
         for b in range(BALLS):
@@ -247,7 +249,7 @@ def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, tab
                 least = candidates.cost[a, b]
                 parameters(candidates.mass[a], candidates.ball[a, b], state.parameters)
     state.inertia[:], state.heaviest[:] = 0.0, 0.0
-    if least < -PLAUSIBLE:  # there is a load
+    if least < nothing - PLAUSIBLE:  # there is a load
         lightest = np.inf
     for a in range(MASSES):
         for b in range(BALLS):

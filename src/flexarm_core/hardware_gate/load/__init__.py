@@ -1,0 +1,1 @@
+"""The load at the tool that nobody told the model."""
