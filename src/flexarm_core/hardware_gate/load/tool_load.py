@@ -106,7 +106,7 @@ class ToolLoad:
         self._loads, self._candidates = allocate(view_candidates)
         self._measured = np.zeros(_view_inputs.size(model.n, model.n + model.m))
         self._measured[0] = model.n + model.m  # the views need it
-        self._inputs: _Inputs = _view_inputs.named(self._measured, model.n)
+        self._inputs: _Inputs = _view_inputs(self._measured, model.n)
         self._inputs.gravity[:] = model.gravity
         self.inertia, self.parameters = self._state.inertia, self._state.parameters
         self.reset()
