@@ -11,7 +11,9 @@ contact and the push of an elastic base are in ``z`` and ``w``, not in the model
 one that holds it, whatever the model says of its acceleration. Used as a servo, ``u(a)`` is an integral of the error
 ``a - z`` and a velocity feedback of ``G / filter_time``. What ``G`` lacks makes it slow; what it has too much makes it
 strong, in the directions in which it has too much. So a load is not learned joint by joint: two joints that carry it
-share directions in which it does not move.
+share directions in which it does not move. While a joint escapes, that is, becomes faster than its acceleration limit
+allows, ``L`` is that of the heaviest load that explains what was seen, as far as that does not throw the arm if the
+lightest one is the truth; otherwise that of the lightest.
 
 The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
 ``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . G^-1 y)`` is 1 for the right
@@ -34,7 +36,7 @@ from flexarm_core.entrance import finite, number, numbers
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import ACCELERATION, JointLimits
 from flexarm_core.hardware_gate.limits import VELOCITY as VELOCITY_LIMIT
-from flexarm_core.hardware_gate.load.tool_load import ToolLoad
+from flexarm_core.hardware_gate.load.tool_load import STEP, ToolLoad
 from flexarm_core.types import ArmState, Array
 
 FILTER = 6.0  # periods: time constant of the low passes
@@ -85,6 +87,7 @@ class ObservedDynamics:
         self._stamp = None
         self._filled = 0.0  # weight of measurements in z; the rest is from before the first
         self._load.reset()
+        self._escapes, self._late = False, 0.0
         self.settling = SETTLING * max(FILTER * self._period, self._slowest)
 
     def _bias(self, state: ArmState) -> Array:
@@ -132,9 +135,20 @@ class ObservedDynamics:
 
     def effort(self, state: ArmState, acceleration: Array) -> Array:
         """Return the effort (n,) on the links that causes accelerations (n,), ``u(a)``."""
-        balance = self.balance(state)
-        effort: Array = balance + self._inertia(state) @ (acceleration - self._memory[Z])
-        return effort
+        effort = self.balance(state)
+        change = acceleration - self._memory[Z]
+        effort += self._inertia(state) @ change
+        return effort - self._daring(state, change) if self._escapes else effort
+
+    def _daring(self, state: ArmState, change: Array) -> Array:
+        """Return the part of an effort (n,) that would throw the arm if the load that adds least is the truth."""
+        extra = (self.load - self._load.least) @ change
+        light = self._scalars[SHARE] * self._dynamics.terms(state)[0] + self._load.least
+        step = np.linalg.solve(light, extra) * self._late
+        slower = np.maximum(-np.sign(step) * state.velocity, 0.0)
+        most = STEP * self._table[VELOCITY_LIMIT] + slower
+        part: Array = extra * max(1.0 - float(np.min(most / np.maximum(np.abs(step), 1e-300))), 0.0)
+        return part
 
     def expect(self, acceleration: Array | None) -> None:
         """Store the accelerations (n,) that the next effort in force should cause; None: they are not known."""
@@ -165,7 +179,7 @@ class ObservedDynamics:
                 self._memory[W], self._memory[Z] = 0.0, self._dynamics.model.forward_dynamics(state, damped)
             else:
                 self._memory[W] = effort - gravity
-            self._filled = 0.0
+            self._filled, self._escapes = 0.0, False
             return
         before_w = self._memory[W].copy()
         self._filled = 1.0 - (1.0 - self._filled) * math.exp(-dt / filtered)
@@ -175,8 +189,9 @@ class ObservedDynamics:
         )  # fmt: skip
         if not self._bends:
             model, w, z = self._dynamics.model, self._memory[W], self._memory[Z] / self._filled
-            escapes = not model.m and bool((np.abs(self.excess) > ESCAPES * self._table[VELOCITY_LIMIT]).any())
-            self._load.observe(state, w, w - before_w, z, dt, self.share, late=2.0 * dt, escapes=escapes)
+            self._late = 2.0 * dt
+            self._escapes = not model.m and bool((np.abs(self.excess) > ESCAPES * self._table[VELOCITY_LIMIT]).any())
+            self._load.observe(state, w, w - before_w, z, dt, self.share, late=self._late, escapes=self._escapes)
 
 
 @kernel

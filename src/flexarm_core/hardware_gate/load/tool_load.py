@@ -53,7 +53,7 @@ QUIET, NOISY = 3e-4, 10.0  # least noise of a velocity as a fraction of its limi
 CALMS = 0.05  # weight of a new sample in the noise
 UNSURE, LAG = 0.003, 0.5  # fraction of an acceleration that may be wrong, and the same per angle turned in the filter
 PLAUSIBLE = 3.0  # largest excess of a cost: a log-likelihood ratio
-STEP = 0.5  # fraction of the velocity limits that a correction for a load that is not there may change a velocity by
+STEP = 0.35  # fraction of the velocity limits that a correction for a load that is not there may change a velocity by
 RATIO = 100.0  # largest inertia relative to that of the load that adds least
 
 
@@ -83,7 +83,8 @@ class _State(NamedTuple):
     before: Annotated[Array, "n"]  # last accelerations
     noise: Annotated[Array, "n"]  # mean change of the accelerations within a sample
     heaviest: Annotated[Array, "n", "n"]  # inertia of the plausible load that adds most
-    inertia: Annotated[Array, "n", "n"]  # inertia of the load that is used
+    inertia: Annotated[Array, "n", "n"]  # of the load that is used
+    least: Annotated[Array, "n", "n"]  # of the one that adds least
     parameters: Annotated[Array, 10]  # parameters of the likeliest load
 
 
@@ -96,6 +97,7 @@ class ToolLoad:
 
     Attributes:
         inertia: (n, n) inertia that the load adds to that of the joints.
+        least: (n, n) the same of the plausible load that adds least.
         parameters: (10,) of the likeliest load, ``[m, m c, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz]`` [kg, kg*m, kg*m^2].
     """
 
@@ -108,7 +110,7 @@ class ToolLoad:
         self._measured[0] = model.n + model.m  # the views need it
         self._inputs: _Inputs = _view_inputs(self._measured, model.n)
         self._inputs.gravity[:] = model.gravity
-        self.inertia, self.parameters = self._state.inertia, self._state.parameters
+        self.inertia, self.least, self.parameters = self._state.inertia, self._state.least, self._state.parameters
         self.reset()
         none, base = np.zeros(model.n), np.zeros(model.m)  # compiles or loads
         self.observe(ArmState(0, none, none, base, base), none, none, none, 1.0)
@@ -149,7 +151,8 @@ class ToolLoad:
             else:  # the base rests, or is unknown
                 to.inertia[:] = self._dynamics.terms(state)[0]
         kept = math.exp(-number("dt", dt, 0.0) / FORGOTTEN)
-        self._measured[:5] = n + model.m, share, kept, late, escapes
+        late, share = number("late", late, 0.0), number("share", share, 0.0)
+        self._measured[:5] = n + model.m, share, kept, late, bool(escapes)
         chain = model.world_to_tool
         _observe(chain.links, chain.places, self._table, self._measured, self._memory, self._loads)
 
@@ -263,6 +266,7 @@ def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, tab
             if added > heaviest:
                 heaviest = added
                 state.heaviest[:] = L
+    state.least[:] = state.inertia
     if not given.escapes:
         return
     base, moved = told + state.inertia, np.empty(n)
