@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +17,7 @@ from std_srvs.srv import Trigger
 from flexarm.msg import JointReference
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.hardware_gate.gate import HardwareGate
-from flexarm_core.hardware_gate.state_machine import NOT_LED, STOPPED, GateState
+from flexarm_core.hardware_gate.state_machine import NOT_LED, STOPPED, GateState, GateStatus
 from flexarm_core.types import Array
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes.hardware_gate.controller_switch import AVAILABLE, CommandController, ControllerSwitch
@@ -79,6 +79,7 @@ class GateOutput:
             node.create_timer(LISTENER_PERIOD, self._look_for_listeners, clock=steady),
         ]
         self._reset = node.create_service(Trigger, topics.RESET_GATE, self._on_reset)
+        self._reset_name = node.resolve_service_name(topics.RESET_GATE)
 
     def open(self, gate: HardwareGate, values: Mapping[str, Any]) -> None:
         """Publish the commands of a gate.
@@ -242,26 +243,9 @@ class GateOutput:
         if self._switch is not None:
             found, trouble = self._switch.controller, self._switch.trouble
             values["controller"] = f"{found.name}: {'active' if found.active else 'inactive'}" if found else "none"
-        limited = f"limited {', '.join(status.limited)}" if status.limited else ""
         values |= {"trips": str(status.trips), "blind": _said(status.blind), "fallback": _said(status.fallback)}
-        if status.state is GateState.TRIPPED:
-            taken = "" if ends else trouble  # the controller manager ends too
-            why = "; ".join(dict.fromkeys(part for part in (status.reason, taken, *others) if part))
-            service = self._node.resolve_service_name(topics.RESET_GATE)
-            say(ERROR, f"tripped: {why}; call {service} to go on", stamp, values)
-        elif status.state is GateState.STOPPING and ends:
-            say(WARN if trouble else OK, f"control ends: {trouble}" if trouble else "control ends", stamp, values)
-        elif status.state is GateState.STOPPING and status.reason == NOT_LED and not (trouble or any(others)):
-            say(WARN, f"holds the arm: {NOT_LED}", stamp, values)
-        elif status.state is GateState.STOPPING:
-            why = "; ".join(dict.fromkeys(part for part in (status.reason, trouble, *others) if part))
-            say(ERROR, f"controlled stop: {why}", stamp, values)
-        elif error or any(others):
-            say(ERROR, error or ", ".join(filter(None, others)), stamp, values)
-        elif trouble or limited or warning:
-            say(WARN, trouble or limited or warning, stamp, values)
-        else:
-            say(OK, status.state.value, stamp, values)
+        level, text = gate_words(status, self._reset_name, trouble, others, error, warning, ends=ends)
+        say(level, text, stamp, values)
 
     def _look_for_others(self) -> None:
         """Trip if somebody else commands the drives; stop while several lead the arm.
@@ -351,6 +335,40 @@ class GateOutput:
             self._senders[name] = sender = Sender(self._node, Float64MultiArray, topic, topics.CONTROL)
             sender.prepare(_command_form(np.zeros(len(self._names))))
         return self._senders[name]
+
+
+def gate_words(
+    status: GateStatus, reset: str, trouble: str = "", others: Sequence[str] = (), error: str = "", warning: str = "",
+    *, ends: bool = False,
+) -> tuple[bytes, str]:  # fmt: skip
+    """Return level and text of a gate's status on /diagnostics.
+
+    Args:
+        status: status of the gate.
+        reset: service that resets a trip.
+        trouble: what is wrong with the controller of the commands; empty if nothing is.
+        others: texts on others who command the drives or lead the arm; empty ones do not count.
+        error: another error; empty if there is none.
+        warning: another warning; empty if there is none.
+        ends: whether control ends.
+    """
+    limited = f"limited {', '.join(status.limited)}" if status.limited else ""
+    if status.state is GateState.TRIPPED:
+        taken = "" if ends else trouble  # the controller manager ends too
+        why = "; ".join(dict.fromkeys(part for part in (status.reason, taken, *others) if part))
+        return ERROR, f"tripped: {why}; call {reset} to go on"
+    if status.state is GateState.STOPPING and ends:
+        return (WARN, f"control ends: {trouble}") if trouble else (OK, "control ends")
+    if status.state is GateState.STOPPING and status.reason == NOT_LED and not (trouble or any(others)):
+        return WARN, f"holds the arm: {NOT_LED}"
+    if status.state is GateState.STOPPING:
+        why = "; ".join(dict.fromkeys(part for part in (status.reason, trouble, *others) if part))
+        return ERROR, f"controlled stop: {why}"
+    if error or any(others):
+        return ERROR, error or ", ".join(filter(None, others))
+    if trouble or limited or warning:
+        return WARN, trouble or limited or warning
+    return OK, status.state.value
 
 
 def _command_form(command: Array) -> Form:

@@ -42,10 +42,14 @@ class Form:
     def message(self) -> Any:
         """Return the message."""
         message = self.kind()
-        if self.stamp is not None:
-            message.header.stamp.sec, message.header.stamp.nanosec = divmod(self.stamp, SECOND)
         for name, value in self.words.items():
             _set(message, name, value)
+        return self.write(message)
+
+    def write(self, message: Any) -> Any:
+        """Write stamp and numbers into a message with the same words, and return it."""
+        if self.stamp is not None:
+            message.header.stamp.sec, message.header.stamp.nanosec = divmod(self.stamp, SECOND)
         for name, values in self.numbers.items():
             _set(message, name, values)
         return message

@@ -35,12 +35,24 @@ class _Sent:
         return rate > 0.0 and not 0 < stamp - last < (1.0 - 1e-6) * 1e9 / rate
 
 
-class StageOutputs:
-    """Publishers of stages, and what else they have; a message is only made if its topic has a subscriber.
+def output_topics(stages: Sequence[BuiltStage]) -> dict[tuple[str, str], str]:
+    """Return the topics of stages that share a process, by the stage and the topic of a stage that is alone.
 
-    If several stages of a process publish the same kind of reference, the last stage uses the topic and the others use
-    ``STAGE/TOPIC``. Private topics are ``STAGE/TOPIC`` too, unless the stage is alone.
+    If several stages publish the same kind of reference, the last stage uses the topic and the others use
+    ``STAGE/TOPIC``. Private topics are ``STAGE/TOPIC`` too.
     """
+    last = {out.topic: built.stage.name for built in stages for out in built.outputs if out.kind in REFERENCES}
+    found = {}
+    for built in stages:
+        name = built.stage.name
+        for out in built.outputs:
+            topic = out.topic if last.get(out.topic, name) == name else f"{name}/{out.topic}"
+            found[name, out.topic] = topic.replace("~/", f"{name}/")
+    return found
+
+
+class StageOutputs:
+    """Publishers of stages, and what else they have; a message is only made if its topic has a subscriber."""
 
     def __init__(
         self,
@@ -62,13 +74,12 @@ class StageOutputs:
         """
         self._node, self._setups = node, [built.setup for built in stages]
         self._senders: list[_Sent] = []
-        last = {out.topic: built.stage.name for built in stages for out in built.outputs if out.kind in REFERENCES}
+        names = output_topics(stages)
         for built in stages:
             name = built.stage.name
             host = StageHost(node, partial(refuse, name), try_again, "" if alone else name)
             for out in built.outputs:
-                topic = out.topic if last.get(out.topic, name) == name else f"{name}/{out.topic}"
-                topic = topic if alone else topic.replace("~/", f"{name}/")
+                topic = out.topic if alone else names[name, out.topic]
                 sender = Sender(node, out.kind, topic, out.quality)
                 self._senders.append(_Sent(sender, out.make, out.quality is topics.LATCHED, out.rate))
                 if out.first is not None:

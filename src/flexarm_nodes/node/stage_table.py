@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from flexarm_nodes.node.given_table import GivenTable
 from flexarm_nodes.node.parameters import Parameter, ParameterTable
 
 
 class StageTable:
     """Parameters of one stage under the names that the stage's own node uses; in the table they are ``STAGE.NAME``."""
 
-    def __init__(self, table: ParameterTable, stage: str) -> None:
+    def __init__(self, table: ParameterTable | GivenTable, stage: str) -> None:
         """Create a view of one stage's rows in a table."""
         self._table, self._prefix = table, f"{stage}."
 

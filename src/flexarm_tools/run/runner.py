@@ -301,14 +301,17 @@ class Runner:
         self._events.append(RunEvent(event.at, event.node, "info", change))
 
     def _outcome(self, ticks: int) -> Outcome:
-        model = self._model
-        position = np.array(self._scenario.plant.get("initial_position", np.zeros(model.n)), dtype=float)
-        natural = float("nan")
-        if model.m:
-            state = ArmState(0, position, np.zeros(model.n), np.zeros(model.m), np.zeros(model.m))
-            natural = model.longest_period(state)
+        natural = natural_period(self._scenario, self._model)
         events, deaths = tuple(self._events), tuple(self._deaths)
         return Outcome(ticks, 1.0 / self._scenario.rate, natural, events, deaths, self._ended_early)
+
+
+def natural_period(scenario: Scenario, model: ArmModel) -> float:
+    """Return the natural period of the base where the arm starts, at rest [s]; NaN without elastic joints."""
+    if not model.m:
+        return float("nan")
+    position = np.array(scenario.plant.get("initial_position", np.zeros(model.n)), dtype=float)
+    return model.longest_period(ArmState(0, position, np.zeros(model.n), np.zeros(model.m), np.zeros(model.m)))
 
 
 def run_scenario(

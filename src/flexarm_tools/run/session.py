@@ -14,16 +14,18 @@ from flexarm_tools.process.exit_status import EXIT_FAILED, EXIT_INTERRUPTED
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.report.report import Run, write_run_report, write_study_report
 from flexarm_tools.run.composition import in_one_process
+from flexarm_tools.run.in_process import run_in_process
 from flexarm_tools.run.runner import InterruptedRunError, run_scenario
 from flexarm_tools.scenario.expected import first_words
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import Scenario
 from flexarm_tools.scenario.study import compute_study_figures, is_study, load_study
 
+NODES, PROCESS = "nodes", "process"
 DEMO_FILES = "config/*/demo_{}.yaml"
 
 
-def run_file(path: Path, mode: str, report: Path | None, mcap: bool = False) -> int:
+def run_file(path: Path, mode: str, report: Path | None, mcap: bool = False, engine: str = NODES) -> int:
     """Run a scenario or study file and report on it.
 
     Args:
@@ -31,6 +33,7 @@ def run_file(path: Path, mode: str, report: Path | None, mcap: bool = False) -> 
         mode: ``lockstep`` or ``real_time``; empty: the mode given in the file.
         report: folder for metrics.json, report.html, recordings and logs; None: ``flexarm_report/NAME``.
         mcap: whether to also record every topic of each run to ``recordings/NAME.mcap``.
+        engine: ``nodes``: as ROS nodes; ``process``: in this process, in lockstep, without a middleware.
 
     Returns:
         Exit status.
@@ -40,9 +43,9 @@ def run_file(path: Path, mode: str, report: Path | None, mcap: bool = False) -> 
     """
     folder = report or Path("flexarm_report") / path.stem
     if is_study(path):
-        return _run_study(path, mode, folder, mcap)
+        return _run_study(path, mode, folder, mcap, engine)
     scenario = load_scenario(path)
-    run = _run(path.stem, scenario, mode, folder, mcap)
+    run = _run(path.stem, scenario, mode, folder, mcap, engine)
     write_run_report(folder / "report.html", run)
     return _conclude(folder, run.figures, {path.stem: run.unexpected})
 
@@ -71,14 +74,14 @@ def _share() -> Path:
     return share
 
 
-def _run_study(path: Path, mode: str, folder: Path, mcap: bool) -> int:
+def _run_study(path: Path, mode: str, folder: Path, mcap: bool, engine: str) -> int:
     study = load_study(path)
     print(f"{study.title}: {len(study.scenarios)} runs", flush=True)
     runs: list[Run] = []
     unexpected: dict[str, tuple[str, ...]] = {}
     for name, scenario in study.scenarios.items():
         try:
-            runs.append(_run(name, scenario, mode, folder, mcap))
+            runs.append(_run(name, scenario, mode, folder, mcap, engine))
             unexpected[name] = runs[-1].unexpected
         except FlexarmError as error:  # continue with the other runs; the figures of this run are missing and fail
             print(f"  {name}: {error}", file=sys.stderr, flush=True)
@@ -92,12 +95,17 @@ def _run_study(path: Path, mode: str, folder: Path, mcap: bool) -> int:
     return _conclude(folder, figures, unexpected)
 
 
-def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool) -> Run:
+def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool, engine: str) -> Run:
     scenario = replace(scenario, mode=mode or scenario.mode)
     progress = Progress(scenario.title)
     listened = folder / "recordings" / f"{name}.mcap" if mcap else None
-    started = in_one_process(scenario) if scenario.composed else scenario
-    recording = run_scenario(started, progress, folder / "logs" / name, listened)
+    started = in_one_process(scenario) if scenario.composed or engine == PROCESS else scenario
+    if engine == NODES:
+        recording = run_scenario(started, progress, folder / "logs" / name, listened)
+    elif mcap:
+        raise ConfigError("a run in one process has no topics to record: --engine nodes")
+    else:
+        recording = run_in_process(scenario, progress)
     progress.end(f"{recording.ticks} ticks")
     for line in first_words(recording):
         print(f"    {line}", flush=True)

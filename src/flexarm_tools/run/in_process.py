@@ -1,0 +1,319 @@
+"""Run a scenario in this process: plant, stages and gate as in ``control_loop``, in lockstep, without a middleware.
+
+Every message that a recording is made of is made by the functions that the nodes use, so that the recording of a run is
+that of the same scenario with its stages in one node, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError, FlexarmError, InputError
+from flexarm_core.pipeline.pipeline import Pipeline
+from flexarm_core.pipeline.tick import Tick
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import Array
+from flexarm_nodes.control_loop.loop import ControlLoop
+from flexarm_nodes.control_loop.stage_builders import GATE_PARAMETERS, build_gate, builders
+from flexarm_nodes.hardware_gate.output import gate_words
+from flexarm_nodes.messages.conversions import joint_readings_form, wrench_form
+from flexarm_nodes.messages.flexible import imu_form, strain_form
+from flexarm_nodes.messages.form import Form, Template
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.built_stage import BuiltStage
+from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
+from flexarm_nodes.node.given_table import GivenTable
+from flexarm_nodes.node.parameters import ARM_PARAMETERS
+from flexarm_nodes.node.readings import FLEXIBLE, Readings
+from flexarm_nodes.node.stage_outputs import output_topics
+from flexarm_nodes.node.stage_table import StageTable
+from flexarm_nodes.plant.ground_truth import true_outputs
+from flexarm_nodes.plant.parameters import (
+    PLANT_PARAMETERS,
+    build_plant,
+    plant_description,
+    plant_friction,
+    plant_surfaces,
+)
+from flexarm_sim.measurement import Measurement
+from flexarm_tools.process.progress import Progress
+from flexarm_tools.recording.message_rows import MessageRows
+from flexarm_tools.recording.recording import Recording, RunEvent
+from flexarm_tools.run.composition import compose_simulation, in_one_process
+from flexarm_tools.run.parameter_file import plain_value
+from flexarm_tools.run.runner import natural_period
+from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, Scenario
+from flexarm_tools.wiring.table import CONTROL_LOOP, GATE
+
+LEVELS = {OK: "info", WARN: "warn", ERROR: "error"}
+REPEAT_AFTER = 0.5  # [s] simulation time in which a status that only changes its text is told once
+SHOWN = 50  # ticks between two updates of the progress
+
+
+def run_in_process(scenario: Scenario, progress: Progress) -> Recording:
+    """Run a scenario in this process and return its recording.
+
+    Raises:
+        FlexarmError: the run is not possible so, with the way that is; or it could not be completed.
+    """
+    return _Run(scenario).run(progress)
+
+
+class _Loop:
+    """Stages and gate, as the node control_loop builds them from its parameters."""
+
+    def __init__(self, node: NodeSpec) -> None:
+        known = builders()
+        self._given = {name: _plain(value) for name, value in node.parameters.items()}
+        rows = {**{name: one.parameters for name, one in known.items()}, GATE: GATE_PARAMETERS}
+        self.table = GivenTable((*ARM_PARAMETERS, *ControlLoop.PARAMETERS), self._given)
+        for name, own in rows.items():
+            StageTable(self.table, name).declare(own)
+        values = self.table.values()
+        names = values["stages"][:-1]
+        self.model = ArmModel(values["robot_description"], values["tool_frame"], tuple(values["gravity"]))
+        for name in names:
+            known[name].later_rows(StageTable(self.table, name), self._of(name, values))
+        values = self.table.values()
+        self.built: dict[str, BuiltStage] = {
+            name: known[name].build(self._of(name, values), self.model) for name in names
+        }
+        self.mode = values[f"{GATE}.command_mode"]
+        own_model = ArmModel(self.model.description, self.model.tool_frame, self.model.gravity)
+        gate = build_gate(self._of(GATE, values), own_model)
+        self.pipeline = Pipeline([one.stage for one in self.built.values()], gate)
+        sensors = [sensor for one in self.built.values() for sensor in one.sensors if sensor != FLEXIBLE]
+        self.readings = Readings(self.model, sensors)
+
+    def _of(self, stage: str, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of a stage as its own node would have them."""
+        return StageTable(self.table, stage).own(values) | {row.name: values[row.name] for row in ARM_PARAMETERS}
+
+    def change(self, given: Mapping[str, Any]) -> None:
+        """Change live parameters.
+
+        Raises:
+            ConfigError: a stage rejects them, or they cannot change in a run.
+        """
+        values = self.table.changed(given)
+        if values[f"{GATE}.command_mode"] != self.mode:
+            raise ConfigError("command_mode changes only with a controller_manager")
+        for name, built in self.built.items():
+            built.change(self._of(name, values))
+        self.table.keep(given)
+
+
+class _Plant:
+    """Plant, and the messages that its node publishes."""
+
+    def __init__(self, node: NodeSpec, model: ArmModel) -> None:
+        self.table = GivenTable(
+            (*ARM_PARAMETERS, *PLANT_PARAMETERS), {k: _plain(v) for k, v in node.parameters.items()}
+        )
+        values = self.table.values()
+        self.plant = build_plant(values, model.description)
+        description = plant_description(values, model.description)
+        self.frames = {name: sensor.frame for name, sensor in description.force_torque_sensors.items()}
+        self.imus = {name: sensor.frame for name, sensor in description.imus.items()}
+        self._rubs = plant_friction(values, len(self.plant.joint_names)) is not None
+        frames = (model.world_frame, model.base_frame)
+        self.true = true_outputs(self.plant, frames, touches=bool(plant_surfaces(values)), friction=self._rubs)
+
+    def sensors(self, said: Measurement) -> list[tuple[tuple[str, str], str, Form]]:
+        """Return (kind, name), topic and message of every reading except the joint state."""
+        found: list[tuple[tuple[str, str], str, Form]] = []
+        for name, wrench in said.wrenches.items():
+            if wrench is not None:
+                form = wrench_form(said.stamp, self.frames[name], wrench)
+                found.append((("wrench", name), topics.wrench_topic(name), form))
+        for name, reading in said.imus.items():
+            if reading is not None:
+                form = imu_form(said.stamp, self.imus[name], reading)
+                found.append((("imu", name), topics.imu_topic(name), form))
+        if said.strain is not None:
+            found.append((("strain", ""), topics.STRAIN, strain_form(said.stamp, said.strain)))
+        return found
+
+    def change(self, given: Mapping[str, Any]) -> None:
+        """Change surfaces and friction, as the node of the plant does."""
+        values = self.table.changed(given)
+        friction = plant_friction(values, len(self.plant.joint_names))
+        if self._rubs != (friction is not None):
+            raise ConfigError("joint friction comes and goes only while the node is not configured: begin with zeros")
+        self.plant.change_surfaces(plant_surfaces(values))
+        if friction:
+            self.plant.change_friction(friction)
+        self.table.keep(given)
+
+
+@dataclass(slots=True)
+class _Told:
+    """What a source has told last."""
+
+    status: tuple[bytes, str] = (OK, "started")
+    at: float = -np.inf  # [s]
+
+
+class _Run:
+    """A run."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        if scenario.mode != "lockstep":
+            raise ConfigError("a run in one process is in lockstep: --lockstep, or --engine nodes")
+        self._scenario = scenario
+        one = in_one_process(scenario)
+        for event in one.events:
+            if event.node not in (PLANT, CONTROL_LOOP) or not event.parameters:
+                raise ConfigError(f"the event at {event.at:g} s needs node '{event.node}': --engine nodes")
+        nodes = {node.name: node for node in compose_simulation(one).nodes}
+        others = [name for name in nodes if name not in (PLANT, CONTROL_LOOP)]
+        if others:
+            raise ConfigError(f"node {', '.join(others)} needs a process of its own: --engine nodes")
+        self._loop = _Loop(nodes[CONTROL_LOOP])
+        self._plant = _Plant(nodes[PLANT], self._loop.model)
+        self._pending = list(one.events)
+        robot = scenario.true_robot
+        self._model = ArmModel(robot.description, robot.tool_frame, scenario.gravity)
+        sensors = list(self._model.description.force_torque_sensors)
+        self._rows = MessageRows(self._model, topics.wrench_topic(sensors[0]) if sensors else "")
+        self._known = self._rows.columns(scenario.ticks)
+        self._events: list[RunEvent] = []
+        self._told: dict[str, _Told] = defaultdict(_Told)
+        self._unanswered = 0
+        names, mapped = output_topics(list(self._loop.built.values())), nodes[CONTROL_LOOP].remappings
+        self._outputs: list[tuple[str, Callable[[Tick], Any]]] = []
+        for name, built in self._loop.built.items():
+            for out in built.outputs:
+                topic = names[name, out.topic]
+                if (topic := mapped.get(topic, topic)) in self._rows.fills:
+                    self._outputs.append((topic, out.make))
+        self._messages: dict[str, tuple[Any, Any]] = {}  # of each topic: words and names of the numbers, message
+        self._template: Template | None = None
+
+    def run(self, progress: Progress) -> Recording:
+        scenario, plant, ended, row = self._scenario, self._plant.plant, "", 0
+        try:
+            for row in range(scenario.ticks):
+                self._apply_events(row)
+                said = plant.measure()
+                command = self._answer(row, said)
+                self._unanswered += command is None and said.joints is not None
+                for topic, (_, make) in self._plant.true.items():
+                    self._fill(row, topic, make(said.stamp, plant.state()))
+                plant.advance(command)
+                if row % SHOWN == SHOWN - 1:
+                    progress.show((row + 1) / scenario.rate, scenario.duration)
+        except FlexarmError as error:
+            if row < 2:
+                raise
+            ended = str(error).splitlines()[0]
+            self._events.append(RunEvent(row / scenario.rate, "runner", "error", ended))
+        else:
+            row = scenario.ticks
+        return self._recording(row, ended)
+
+    def _answer(self, row: int, said: Measurement) -> Array | None:
+        """Return the command for a measurement; None: the joint state is missing, or nothing answers it."""
+        if said.joints is None and said.elastic is None:
+            return None
+        readings, pipeline = self._loop.readings, self._loop.pipeline
+        for sensor, topic, form in self._plant.sensors(said):
+            message = self._message(topic, form)
+            if topic in self._rows.fills:
+                self._rows.fills[topic](self._known, row, message)
+            if sensor in readings.sensors:
+                try:
+                    readings.take(sensor, message)
+                except InputError as error:
+                    self._tell(CONTROL_LOOP, ERROR, str(error), said.stamp)
+        try:
+            joints = readings.joints(self._bytes(joint_readings_form(said.stamp, (said.joints, said.elastic))))
+        except InputError as error:
+            command = pipeline.refuse(said.stamp, str(error))
+            self._tell(CONTROL_LOOP, *gate_words(pipeline.gate.gate.status, topics.RESET_GATE), said.stamp)
+            return command
+        tick = pipeline.tick(readings.sample(joints))
+        for topic, make in self._outputs:
+            self._fill(row, topic, make(tick))
+        self._tell_of(tick)
+        for name, failed in pipeline.after().items():
+            self._tell(name, ERROR, failed, said.stamp)
+        return tick.command
+
+    def _bytes(self, form: Form) -> bytes:
+        if self._template is None or not self._template.fits(form):
+            self._template = Template(form)
+        return self._template.write(form)
+
+    def _fill(self, row: int, topic: str, made: Any) -> None:
+        if made is not None:
+            self._rows.fills[topic](self._known, row, self._message(topic, made) if isinstance(made, Form) else made)
+
+    def _message(self, topic: str, form: Form) -> Any:
+        """Return the message of a form: that of the topic again where only its numbers are new."""
+        said = form.words, tuple(form.numbers)
+        before, message = self._messages.get(topic, (None, None))
+        if said == before:
+            return form.write(message)
+        message = form.message()
+        self._messages[topic] = said, message
+        return message
+
+    def _apply_events(self, row: int) -> None:
+        while self._pending and round(self._pending[0].at * self._scenario.rate) <= row:
+            event = self._pending.pop(0)
+            self._change(event)
+            change = ", ".join(f"{key} = {plain_value(value)}" for key, value in event.parameters.items())
+            self._events.append(RunEvent(event.at, event.node, "info", change))
+
+    def _change(self, event: EventSpec) -> None:
+        given = {key: plain_value(value) for key, value in event.parameters.items()}
+        (self._plant if event.node == PLANT else self._loop).change(given)
+
+    def _tell_of(self, tick: Tick) -> None:
+        """Tell what the stages and the gate say of a sample."""
+        remarks = []
+        for name, built in self._loop.built.items():
+            refused = tick.refused.get(name, "")
+            level, text = (ERROR, refused) if refused else built.judge(tick)[:2]
+            self._tell(name, level, text, tick.stamp)
+            if level != OK:
+                remarks.append(f"{name}: {text}")
+        status = self._loop.pipeline.gate.gate.status
+        level, text = gate_words(status, topics.RESET_GATE, warning="; ".join(remarks))
+        self._tell(CONTROL_LOOP, level, text, tick.stamp)
+
+    def _tell(self, source: str, level: bytes, text: str, stamp: int) -> None:
+        told, now = self._told[source], stamp * 1e-9
+        if (level, text) == told.status or (level == told.status[0] != OK and now - told.at < REPEAT_AFTER):
+            return
+        told.status, told.at = (level, text), now
+        self._events.append(RunEvent(now, source, LEVELS[level], text))
+
+    def _recording(self, ticks: int, ended: str) -> Recording:
+        period, status = 1.0 / self._scenario.rate, self._loop.pipeline.gate.gate.status
+        whole = len(self._known["position"])
+        cut = {
+            name: value[:ticks] if isinstance(value, np.ndarray) and value.shape[:1] == (whole,) else value
+            for name, value in self._known.items()
+        }
+        return Recording.blank(
+            self._model.description,
+            np.arange(ticks, dtype=float) * period,
+            natural_period(self._scenario, self._model),
+            events=tuple(sorted(self._events, key=lambda event: event.time)),
+            watchdog_stops=status.stops,
+            trips=status.trips,
+            lockstep_timeouts=self._unanswered,
+            ended_early=ended,
+            **cut,
+        )
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

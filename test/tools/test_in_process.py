@@ -1,0 +1,128 @@
+"""Runs in one process: the recordings of nodes, bit for bit, without a middleware."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from live import own_domain
+
+from flexarm_core.errors import ConfigError
+from flexarm_tools.process.progress import Progress
+from flexarm_tools.recording.recording import Recording, load_recording
+from flexarm_tools.run.composition import in_one_process
+from flexarm_tools.run.in_process import run_in_process
+from flexarm_tools.run.runner import run_scenario
+from flexarm_tools.scenario.file import load_scenario
+from flexarm_tools.scenario.scenario import PLANT, EventSpec, Scenario
+
+CONFIG = Path(__file__).resolve().parents[2] / "config"
+LAW = "rns_vibration_controller"
+NAN = {"sensors.joint_position.nan_intervals": [0.1, 0.15]}
+LOST = {"sensors.joint_position.dropout_intervals": [0.1, 0.15]}
+
+
+@pytest.fixture(autouse=True)
+def domain() -> Iterator[None]:
+    """A ROS domain of its own."""
+    with own_domain():
+        yield
+
+
+def short(name: str, duration: float = 0.2, **changes: Any) -> Scenario:
+    """The first instants of a scenario."""
+    scenario = replace(load_scenario(CONFIG / f"{name}.yaml"), mode="lockstep", duration=duration, figures=())
+    pushes = tuple(replace(push, start=0.02) for push in scenario.pushes)
+    return replace(scenario, **({"events": (), "pushes": pushes} | changes))
+
+
+def differences(first: Recording, second: Recording) -> list[str]:
+    """The fields that differ in a bit; the nodes' way up and the recorder's remarks are events of nodes alone."""
+    found = []
+    for field in fields(first):
+        one, other = getattr(first, field.name), getattr(second, field.name)
+        if field.name in ("tick_latency", "events"):
+            continue
+        if isinstance(one, np.ndarray):
+            equal = np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+        else:
+            equal = one == other or (one != one and other != other)
+        if not equal:
+            found.append(field.name)
+    return found
+
+
+def told(recording: Recording) -> list[tuple[float, str, str, str]]:
+    """What stages and gate said once they were led."""
+    sources = (LAW, "control_loop")
+    events = [(e.time, e.source, e.level, e.message) for e in recording.events if e.source in sources]
+    return events[next(i for i, event in enumerate(events) if event[3] == "running") :]
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("boom_7r/scenarios/inspect_and_wipe", {}),
+        ("arm_7r/scenarios/friction_torque_loop", {}),
+        ("planar_3r/scenarios/push_damped", {"plant": NAN}),
+        ("planar_3r/scenarios/push_damped", {"plant": LOST}),
+        (
+            "planar_3r/scenarios/push_damped",
+            {"events": (EventSpec(0.1, LAW, {"vibration_damping": False}, "", False),)},
+        ),
+    ],
+    ids=["flagship", "friction", "not_numbers", "lost", "event"],
+)
+def test_a_recording_is_that_of_nodes(tmp_path, name, changes):
+    scenario = short(name)
+    scenario = replace(scenario, **(changes | {"plant": scenario.plant | changes.get("plant", {})}))
+    here = run_in_process(scenario, Progress("here"))
+    there = run_scenario(in_one_process(scenario), Progress("there"), tmp_path)
+    assert differences(here, there) == []
+    assert np.abs(here.effort).max() > 0.01
+    if name.startswith("planar"):
+        assert told(here) == told(there)
+    assert here.watchdog_stops == ("plant" in changes)
+
+
+def test_the_command_does_the_same_to_the_last_bit(tmp_path):
+    """More threads of linear algebra than the nodes have would add in another order."""
+    file = tmp_path / "damped.yaml"
+    text = (CONFIG / "flexible_2r" / "scenarios" / "damped.yaml").read_text(encoding="utf-8")
+    text = re.sub(
+        r"figures:(.|\n)*", "", text.replace("duration: 3.2", "duration: 0.3").replace("start: 0.2", "start: 0.0")
+    )
+    file.write_text(text, encoding="utf-8")
+    found = []
+    for engine in ("process", "nodes"):
+        command = [sys.executable, "-m", "flexarm_tools.cli", "run", str(file), "--engine", engine, "--report", engine]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert (tmp_path / engine / "report.html").stat().st_size > 100_000
+        found.append(load_recording(tmp_path / engine / "recordings" / "damped.npz"))
+    assert np.abs(found[0].modal_position).max() > 0.0 and differences(*found) == []
+
+
+def test_what_needs_nodes_is_refused_with_the_way_that_can():
+    scenario = short("planar_3r/scenarios/push_damped")
+    for change, words in (
+        ({"mode": "real_time"}, "--lockstep, or --engine nodes"),
+        ({"events": (EventSpec(0.1, LAW, {}, "", True),)}, "needs its own process"),
+        ({"events": (EventSpec(0.1, PLANT, {}, "deactivate", False),)}, "--engine nodes"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            run_in_process(replace(scenario, **change), Progress("refused"))
+
+
+def test_an_event_that_a_node_would_refuse_ends_the_run_and_is_said():
+    event = EventSpec(0.1, LAW, {"base_state_source": "none"}, "", False)
+    recording = run_in_process(short("planar_3r/scenarios/push_damped", events=(event,)), Progress("refused"))
+    assert "can only change while the node is not configured" in recording.ended_early
+    assert recording.ticks == 100
