@@ -9,8 +9,8 @@ from flexarm_core.robot.urdf_reader import parse_robot_description
 
 pytest.importorskip("viser", reason="viser is not installed")
 
+from flexarm_tools.report.solids import link_solids
 from flexarm_tools.view.plots import BUCKETS, envelope
-from flexarm_tools.view.solids import link_solids
 
 
 def test_a_link_shows_its_visuals_else_its_collision_shapes_else_rods_and_lost_meshes_are_named():

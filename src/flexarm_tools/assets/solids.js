@@ -37,6 +37,13 @@ class Camera {
 
 /** Faces of a shape as lists of points in its own frame, counterclockwise for who looks at them, each with its normal. */
 function shapeFaces(shape) {
+  if (shape.kind === "mesh") {
+    const point = (i) => shape.points.slice(3 * i, 3 * i + 3).map((steps) => steps * shape.grain);
+    return Array.from({ length: shape.faces.length / 3 }, (_, k) => {
+      const points = shape.faces.slice(3 * k, 3 * k + 3).map(point);
+      return { points, normal: normalize(cross(along(points[1], points[0], -1), along(points[2], points[0], -1))), smooth: true };
+    });
+  }
   if (shape.kind === "box") {
     const [x, y, z] = shape.size.map((edge) => edge / 2);
     const corner = (a, b, c) => [a * x, b * y, c * z];
@@ -170,7 +177,7 @@ const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a
 
 function normalize(v) {
   const length = Math.hypot(...v);
-  return length > 1e-9 ? v.map((component) => component / length) : [0, 0, 0];
+  return length > 1e-12 ? v.map((component) => component / length) : [0, 0, 0];
 }
 
 /** The next smaller of 1, 2, 5 times a power of ten. */

@@ -128,7 +128,7 @@ class Stage {
     const shapes = this.robot.data.shapes.filter((shape) => shape.link === link);
     if (!shapes.length) return [[0, 0, 0], 0];
     const first = shapes[0];
-    const size = first.kind === "box" ? first.size : [2 * first.size[0], 2 * first.size[0], first.size[1] || 2 * first.size[0]];
+    const size = first.kind === "box" || first.kind === "mesh" ? first.size : [2 * first.size[0], 2 * first.size[0], first.size[1] || 2 * first.size[0]];
     const half = axis.reduce((sum, component, i) => sum + (Math.abs(component) * size[i]) / 2, 0);
     return [[first.origin[3], first.origin[7], first.origin[11]], half];
   }

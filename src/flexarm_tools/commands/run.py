@@ -32,7 +32,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--engine", choices=("nodes", "process"), default="nodes",
-        help="nodes: as ROS nodes; process: in this process, in lockstep, many times faster (default: nodes)",
+        help="nodes: as ROS nodes; process: in this process, in lockstep, faster (default: nodes)",
     )  # fmt: skip
     parser.set_defaults(mode="")
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from flexarm_core.robot.description import Joint, RobotDescription
 from flexarm_core.types import Array
 from flexarm_tools.recording.recording import Recording
 from flexarm_tools.report.plots import dominant_mode
+from flexarm_tools.report.solids import Solid
 from flexarm_tools.report.svg_plot import decimate, within_reason
 from flexarm_tools.scenario.scenario import Scenario
 
@@ -21,6 +23,7 @@ FRAME_RATE = 60.0  # [Hz] largest frame rate
 MAX_FRAMES = 2400
 HOLE = 65535  # 16-bit code of an unknown value
 TIMELINE_COLUMNS = 700
+GRAIN = 1e-4  # [m] resolution of meshes
 SIGHTED_FRAMES = 80  # frames of each run that are used to choose the view
 
 
@@ -68,8 +71,13 @@ def _joint_motion(joint: Joint, position: float) -> Array:
     return motion
 
 
-def robot_data(description: RobotDescription, tool_frame: str) -> dict[str, Any]:
-    """Return the tree of the robot for JSON: links by number, joints with parents before children, and shapes."""
+def robot_data(
+    description: RobotDescription, tool_frame: str, solids: Mapping[str, Sequence[Solid]] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Return the tree of the robot for JSON: links by number, joints with parents before children, and shapes.
+
+    ``solids``: what is seen of the links beside their primitive shapes.
+    """
     number = {name: i for i, name in enumerate(description.links)}
     elastic = tuple(joint.name for joint in description.elastic)
     variables = {name: i for i, name in enumerate((*description.actuated, *elastic))}
@@ -100,7 +108,25 @@ def robot_data(description: RobotDescription, tool_frame: str) -> dict[str, Any]
             }
             for link in description.links.values()
             for shape in link.shapes
-        ],
+        ]
+        + [_mesh_data(number[name], solid) for name, found in solids.items() for solid in found],
+    }
+
+
+def _mesh_data(link: int, solid: Solid) -> dict[str, Any]:
+    """Return a mesh for JSON: points are in steps of GRAIN about the middle of its bounding box."""
+    low, high = solid.vertices.min(axis=0), solid.vertices.max(axis=0)
+    origin = np.eye(4)[:3]
+    origin[:, 3] = (low + high) / 2
+    return {
+        "link": link,
+        "kind": "mesh",
+        "size": _rounded(high - low),
+        "origin": _rounded(origin),
+        "color": [round(channel * 255) for channel in solid.color],
+        "grain": GRAIN,
+        "points": np.rint((solid.vertices - origin[:, 3]) / GRAIN).astype(int).ravel().tolist(),
+        "faces": solid.faces.ravel().tolist(),
     }
 
 
@@ -190,9 +216,16 @@ def quantise(channels: Array) -> tuple[NDArray[np.uint16], Array, Array]:
     return codes, low, step
 
 
-def choose_view(description: RobotDescription, recordings: Sequence[Recording]) -> View:
-    """Choose an oblique view of a robot, nearly perpendicular to its plane of motion if there is one, and its size."""
-    corners, origins = _drawn_points(description, recordings)
+def choose_view(
+    description: RobotDescription,
+    recordings: Sequence[Recording],
+    solids: Mapping[str, Sequence[Solid]] = MappingProxyType({}),
+) -> View:
+    """Choose an oblique view of a robot, nearly perpendicular to its plane of motion if there is one, and its size.
+
+    ``solids``: what is seen of the links beside their primitive shapes.
+    """
+    corners, origins = _drawn_points(description, recordings, solids)
     travel = np.ptp(origins, axis=0).max(axis=0)
     azimuth, elevation = 0.6, 0.5
     if travel.min() < 0.02 * travel.max():
@@ -205,9 +238,12 @@ def choose_view(description: RobotDescription, recordings: Sequence[Recording]) 
     return replace(view, center=middle, size=np.ptp(seen[:, :2], axis=0), radius=radius)
 
 
-def _drawn_points(description: RobotDescription, recordings: Sequence[Recording]) -> tuple[Array, Array]:
+def _drawn_points(
+    description: RobotDescription, recordings: Sequence[Recording], solids: Mapping[str, Sequence[Solid]]
+) -> tuple[Array, Array]:
     """Return the corners of every shape (N, 3) over some frames, and the origins of every link (frames, links, 3)."""
     corners, origins = [], []
+    boxes = {name: np.vstack([_bounds(solid) for solid in found]) for name, found in solids.items() if found}
     for recording in recordings:
         for tick in np.unique(np.linspace(0, recording.ticks - 1, SIGHTED_FRAMES).astype(int)):
             names = (*recording.joint_names, *recording.elastic_names)
@@ -220,7 +256,16 @@ def _drawn_points(description: RobotDescription, recordings: Sequence[Recording]
                 for shape in link.shapes:
                     pose = transforms[link.name] @ shape.transform_shape_to_link
                     corners += list(_box_corners(shape.kind, shape.size) @ pose[:3, :3].T + pose[:3, 3])
+            for name, box in boxes.items():
+                corners += list(box @ transforms[name][:3, :3].T + transforms[name][:3, 3])
     return np.array(corners), np.array(origins)
+
+
+def _bounds(solid: Solid) -> Array:
+    """Return the corners (8, 3) of the bounding box of a mesh."""
+    low, high = solid.vertices.min(axis=0), solid.vertices.max(axis=0)
+    corners: Array = _box_corners("box", tuple(high - low)) + (low + high) / 2
+    return corners
 
 
 def _box_corners(kind: str, size: tuple[float, ...]) -> Array:

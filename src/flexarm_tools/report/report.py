@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
@@ -20,6 +20,7 @@ from flexarm_tools.report.figures_table import figures_section, figures_table, v
 from flexarm_tools.report.null_space_plots import null_space_panels
 from flexarm_tools.report.plots import run_markers, run_plots
 from flexarm_tools.report.reactionless_plots import family_plot, reactionless, reactionless_panels
+from flexarm_tools.report.solids import further_solids, simplified
 from flexarm_tools.report.svg_plot import SERIES
 from flexarm_tools.report.time_plots import Plot
 from flexarm_tools.scenario.scenario import Scenario
@@ -29,6 +30,8 @@ from flexarm_tools.scenario.surroundings import surrounded
 SCRIPTS = ("kinematics.js", "solids.js", "stage.js", "player.js")
 EXAGGERATIONS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 SHOWN_DEFLECTION = 0.15  # largest drawn base motion relative to the width of the picture
+MOST_TRIANGLES = 6000  # of the meshes of a robot: some 150 kB
+NAMED = 3  # meshes that cannot be loaded, by name
 LOGGED = 200  # largest number of events shown for a run
 
 
@@ -243,17 +246,29 @@ def _animation(runs: Sequence[Run], shown: Sequence[str]) -> str:
     )
     return (
         '<section aria-label="Animation"><div class="player" data-source="animation-data"></div>'
-        f'<p class="hint">{hint}</p><noscript><p>The animation needs JavaScript.</p></noscript>'
+        f'<p class="hint">{hint}</p>{_missing(robots)}<noscript><p>The animation needs JavaScript.</p></noscript>'
         f'<script type="application/json" id="animation-data">{text}</script></section>'
     )
 
 
+def _missing(robots: Sequence[Mapping[str, Any]]) -> str:
+    """Return a line on what is drawn otherwise than described; empty if nothing is."""
+    texts = list(dict.fromkeys(text for robot in robots for text in robot["missing"]))
+    if not texts:
+        return ""
+    more = f" … and {len(texts) - NAMED} more" if len(texts) > NAMED else ""
+    words = "; ".join(texts[:NAMED])
+    return f'<p class="hint missing">Drawn by rods or collision shapes: {escape(words)}{more}.</p>'
+
+
 def _robot(text: str, runs: Sequence[Run]) -> dict[str, Any]:
     those = [run for run in runs if run.scenario.true_robot.description.text == text]
-    description = surrounded(those[0].scenario)
-    view = choose_view(description, [run.recording for run in those])
+    description, missing = surrounded(those[0].scenario), list[str]()
+    solids = simplified(further_solids(those[0].scenario.true_robot.description, missing.append), MOST_TRIANGLES)
+    view = choose_view(description, [run.recording for run in those], solids)
     return {
-        "tree": robot_data(description, those[0].scenario.true_robot.tool_frame),
+        "missing": missing,
+        "tree": robot_data(description, those[0].scenario.true_robot.tool_frame, solids),
         "view": {
             "azimuth": view.azimuth,
             "elevation": view.elevation,

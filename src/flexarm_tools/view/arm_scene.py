@@ -11,8 +11,8 @@ from flexarm_core.flexible_dynamics.arm_sample import ArmSample
 from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
 from flexarm_core.robot.description import Shape
 from flexarm_core.types import Array
+from flexarm_tools.report.solids import Solid, shape_solid
 from flexarm_tools.view.link_frames import LinkFrames, move_frame
-from flexarm_tools.view.solids import Solid, shape_solid
 
 ACTUAL, WANTED = (31, 119, 180), (230, 130, 20)
 FORCE, TORQUE, CONTACT = (200, 40, 60), (150, 75, 190), (20, 140, 90)

@@ -16,11 +16,11 @@ from flexarm_core.flexible_dynamics.arm_sample import ArmSample
 from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
 from flexarm_core.robot.description import RobotDescription, Shape
 from flexarm_core.types import Array
+from flexarm_tools.report.solids import link_solids
 from flexarm_tools.view.arm_scene import ArmScene
 from flexarm_tools.view.door import Door, DoorError, GuardedConnection
 from flexarm_tools.view.link_frames import LinkFrames
 from flexarm_tools.view.plots import PlotColumn, PlotSpec
-from flexarm_tools.view.solids import link_solids
 
 START_FACTOR, MOST = 10, 1000  # initial exaggeration, and initial end of the slider
 SHOWN_DEFLECTION = 0.25  # largest drawn deflection relative to the size of the arm

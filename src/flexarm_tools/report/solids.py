@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
@@ -17,6 +17,7 @@ from flexarm_core.uri import resolve_uri
 
 ROD_RADIUS = 0.02  # radius of the rods for links without geometry, relative to the longest rod
 PIECES = 24  # number of pieces of a flexible link along its length
+FINEST, COARSER = 200.0, 1.15  # cells along the longest mesh in the first grid, and growth of the cells of the next
 GRAY = (0.6, 0.6, 0.65)
 
 
@@ -37,18 +38,60 @@ def link_solids(description: RobotDescription, complain: Callable[[str], None]) 
         complain: called with a message for every mesh that cannot be loaded.
     """
     solids = {name: [shape_solid(shape) for shape in link.shapes] for name, link in description.links.items()}
-    root = ElementTree.fromstring(description.text)
-    for element in root.findall("link"):
-        name = element.get("name", "")
-        solids[name] += _meshes(element, "visual", complain)
-        if not solids[name]:
-            solids[name] += _collision_primitives(element) + _meshes(element, "collision", complain)
-    seen = {name for name, found in solids.items() if found}
-    for name, rods in _rods(description, seen).items():
-        solids[name] += rods
+    for name, found in further_solids(description, complain).items():
+        solids[name] += found
     for name in description.flexible_links:
         solids[name] = [_divided(solid) for solid in solids[name]]
     return {name: found for name, found in solids.items() if found}
+
+
+def further_solids(description: RobotDescription, complain: Callable[[str], None]) -> dict[str, list[Solid]]:
+    """Return what is seen of the links beside their primitive shapes: meshes, collision geometry, rods.
+
+    Args:
+        description: the robot.
+        complain: called with a message for every mesh that cannot be loaded.
+    """
+    found: dict[str, list[Solid]] = {}
+    for element in ElementTree.fromstring(description.text).findall("link"):
+        name = element.get("name", "")
+        own = _meshes(element, "visual", complain)
+        if not own and not description.links[name].shapes:
+            own = _collision_primitives(element) + _meshes(element, "collision", complain)
+        if own:
+            found[name] = own
+    seen = {name for name, link in description.links.items() if link.shapes or name in found}
+    for name, rods in _rods(description, seen).items():
+        found.setdefault(name, []).extend(rods)
+    return found
+
+
+def simplified(solids: Mapping[str, Sequence[Solid]], most: int) -> dict[str, list[Solid]]:
+    """Return solids with at most so many triangles together: vertices in one cell of a grid become one, their mean.
+
+    The grid is as fine as the number allows, and the same for all links.
+    """
+    every = [solid for found in solids.values() for solid in found]
+    cell = max((float(np.ptp(solid.vertices, axis=0).max()) for solid in every), default=0.0) / FINEST
+    kept = {name: list(found) for name, found in solids.items()}
+    while cell > 0.0 and (count := sum(len(solid.faces) for found in kept.values() for solid in found)) > most:
+        kept = {name: [_clustered(solid, cell) for solid in found] for name, found in solids.items()}
+        cell *= max(COARSER, (count / most) ** 0.25)  # the number falls with the square of the size, or more slowly
+    return {name: [solid for solid in found if len(solid.faces)] for name, found in kept.items()}
+
+
+def _clustered(solid: Solid, cell: float) -> Solid:
+    places, where = np.unique(np.floor(solid.vertices / cell).astype(np.int64), axis=0, return_inverse=True)
+    where = where.reshape(-1)
+    count = np.bincount(where, minlength=len(places))
+    mean = np.stack([np.bincount(where, solid.vertices[:, i], len(places)) / count for i in range(3)], axis=1)
+    faces = where[solid.faces]
+    sound = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
+    faces = faces[sound]
+    _, first = np.unique(np.sort(faces, axis=1), axis=0, return_index=True)
+    faces = faces[np.sort(first)]
+    used, numbers = np.unique(faces, return_inverse=True)
+    return Solid(mean[used], numbers.reshape(faces.shape), solid.color)
 
 
 def _primitive(kind: str, size: tuple[float, ...]) -> trimesh.Trimesh:

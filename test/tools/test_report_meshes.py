@@ -1,0 +1,87 @@
+"""A robot with meshes is seen in the report: as it is described, in little room, and what is missing is named."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import trimesh
+from browser import CHROMIUM, Browser
+
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_tools.report.report import MOST_TRIANGLES, Run, write_run_report
+from flexarm_tools.report.solids import Solid, simplified
+
+SIZE = (0.9, 0.16, 0.12)  # [m] of the mesh
+
+
+@pytest.fixture
+def report(load, record, planar_3r_text, tmp_path):
+    """The report of an arm whose links are drawn by meshes, of which that of link3 is lost."""
+    ball = trimesh.creation.icosphere(subdivisions=5)  # 20,480 triangles
+    ball.apply_transform(np.diag([*(0.5 * np.array(SIZE)), 1.0]))
+    ball.apply_translation([0.5, 0.0, 0.0])
+    ball.export(tmp_path / "link.stl")
+    text = planar_3r_text
+    for name, file in (("link1", "link.stl"), ("link2", "link.stl"), ("link3", "lost.stl")):
+        mesh = f'<visual><geometry><mesh filename="file://{tmp_path}/{file}"/></geometry></visual>'
+        own = re.search(rf'<link name="{name}">.*?</link>', text, re.DOTALL)[0]
+        drawn = re.sub(r"<visual>.*</visual>|<collision>.*</collision>", "", own, flags=re.DOTALL)
+        text = text.replace(own, drawn.replace("</link>", f"{mesh}</link>"))
+    scenario = load()
+    scenario = replace(scenario, robot=replace(scenario.robot, description=parse_robot_description(text)))
+    write_run_report(tmp_path / "report.html", Run("run", scenario, record(np.zeros_like, 1.0), ()))
+    return tmp_path / "report.html"
+
+
+def test_meshes_are_in_it_as_large_as_they_are_and_a_lost_one_is_a_rod_and_named(report):
+    page = report.read_text(encoding="utf-8")
+    robot = json.loads(re.search(r'id="animation-data">(.*?)</script>', page, re.DOTALL)[1])["robots"][0]
+    meshes = [shape for shape in robot["tree"]["shapes"] if shape["kind"] == "mesh"]
+    balls = [mesh for mesh in meshes if np.allclose(mesh["size"], SIZE, atol=0.01)]
+    assert len(balls) == 2
+    assert 1000 < sum(len(mesh["faces"]) for mesh in meshes) / 3 <= MOST_TRIANGLES
+    for mesh in balls:
+        points = np.reshape(mesh["points"], (-1, 3)) * mesh["grain"]
+        np.testing.assert_allclose(np.ptp(points, axis=0), mesh["size"], atol=2.0 * mesh["grain"])
+        assert max(mesh["faces"]) == len(points) - 1
+        np.testing.assert_allclose(np.array(mesh["origin"])[[3, 7, 11]], [0.5, 0.0, 0.0], atol=0.01)
+    (said,) = re.findall(r'class="hint missing">(.*?)</p>', page)
+    assert "link3" in said and "lost.stl" in said and "link1" not in said
+
+
+def test_a_simplified_solid_has_its_shape_and_turns_its_faces_outwards():
+    ball = trimesh.creation.icosphere(subdivisions=5)
+    for most in (3000, 300, 30):
+        (solid,) = simplified({"ball": [Solid(np.array(ball.vertices), np.array(ball.faces), (1.0, 0.0, 0.0))]}, most)[
+            "ball"
+        ]
+        assert 0 < len(solid.faces) <= most and solid.color == (1.0, 0.0, 0.0)
+        if most == 30:
+            continue
+        left = trimesh.Trimesh(solid.vertices, solid.faces, process=False)
+        assert left.volume == pytest.approx(ball.volume, rel=0.1 if most > 1000 else 0.4)
+    assert simplified({}, 100) == {} and simplified({"none": []}, 100) == {"none": []}
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_a_mesh_is_drawn(report, tmp_path):
+    browser = Browser(tmp_path / "profile", f"{report.as_uri()}#t=0&x=1&view=0,90")
+    try:
+        browser.wait(lambda: browser.value("document.querySelector('.clock')?.textContent"), "the player")
+        counted = browser.value("""(() => {
+          const canvas = document.querySelector("canvas.stage"), context = canvas.getContext("2d");
+          const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+          let gray = 0;
+          for (let i = 0; i < data.length; i += 4) {
+            const [red, green, blue] = data.slice(i, i + 3);
+            if (red === green && blue > red && blue - red < 20 && red > 70 && red < 165) gray += 1;
+          }
+          return gray;
+        })()""")
+        assert counted > 2000 and browser.errors == []
+    finally:
+        browser.close()
