@@ -104,7 +104,7 @@ class CartesianReference:
 @quick
 @dataclass(frozen=True, slots=True)
 class BaseReaction:
-    """Reaction of the arm on its base, and the conditioning of the reaction null space (MATHS.md section 5).
+    """Reaction of the arm on its base, and the conditioning of the reaction null space.
 
     Attributes:
         stamp: stamp of the measurement that this was computed from [ns].
@@ -231,7 +231,7 @@ class BaseWrenchSample:
 @quick
 @dataclass(frozen=True, slots=True)
 class BaseWrenchEstimate:
-    """Joint torques and friction estimated from a force/torque sensor under the base (MATHS.md section 4).
+    """Joint torques and friction estimated from a force/torque sensor under the base.
 
     Wrenches are ``[f; n]`` exerted by the robot on its base, in the sensor frame [N, N*m]. Unknown quantities are NaN.
 

@@ -8,7 +8,7 @@ part ``S T y`` of their error (see :mod:`gravity_parameters`). Subtracting the m
 An error that static poses cannot distinguish from a constant wrench is assigned to the bias: on a level base, an error
 of the total mass becomes a vertical bias force, and an error of the center of mass along a horizontal first axis
 becomes a constant moment. The total mass and the bodies that do not move relative to the sensor are taken from the
-robot description (MATHS.md section 4, calibration).
+robot description.
 """
 
 from __future__ import annotations

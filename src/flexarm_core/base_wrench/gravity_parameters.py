@@ -13,7 +13,6 @@ scaled change; it is a function of ``y``::
 
     delta = S T y,      minimum of |D (V_r y + V_0 a)|  with  sum of masses of S (V_r y + V_0 a) = 0
 
-(MATHS.md section 4, calibration.)
 """
 
 from __future__ import annotations

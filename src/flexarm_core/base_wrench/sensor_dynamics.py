@@ -51,7 +51,7 @@ def sensor_row(bodies: SensedBodies) -> Array:
 
 
 class SensorDynamics:
-    """Newton-Euler relations of the bodies above a sensor (MATHS.md section 4).
+    """Newton-Euler relations of the bodies above a sensor.
 
     Attributes:
         bodies: bodies above the sensor.

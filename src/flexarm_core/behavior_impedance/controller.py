@@ -50,7 +50,7 @@ class ImpedanceOutput:
 
 
 class BehaviorImpedanceController:
-    """Computes the motion of each sample from the commanded motion of the last one (claims 1, 12, 22 of seed 002).
+    """Computes the motion of each sample from the commanded motion of the last one.
 
     Attributes:
         arm: description of the arm that the behaviors receive.

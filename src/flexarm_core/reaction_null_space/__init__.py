@@ -1,1 +1,1 @@
-"""Reaction null space: arm motion that does not excite the elastic base, and vibration damping (MATHS.md section 5)."""
+"""Reaction null space: arm motion that does not excite the elastic base, and vibration damping."""

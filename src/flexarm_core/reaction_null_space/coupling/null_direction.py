@@ -5,7 +5,7 @@ Let ``A(q) = S H_bm(q)`` at zero base deflection, with ``S`` the rows of the sel
 
     A n = 0,   n^T n = 1            =>    dn/ds = -A^+ (dA/ds n),    dA/ds n = dH_bm/dt qd  at  qd = n
 
-The last product is exact, from the recursion of the ArmModel (Nenchev et al. 1999, equation 27; MATHS.md section 5).
+The last product is exact, from the recursion of the ArmModel (Nenchev et al. 1999, equation 27).
 Revolute and prismatic joints have equal weight: one radian counts as much as one meter.
 """
 

@@ -2,7 +2,7 @@ r"""ConditioningMap: where an arm can move its tool without exciting the base, a
 
 Joint velocities that leave the selected base motions at rest are ``qd = N y`` with a basis N (n, n - k) of the null
 space of ``S H_bm``. The tool velocity is then ``J N y``; the singular values of ``J N`` are the relevant ones of
-``Jbar = J P_RNS`` (Nenchev et al. 1999, equation 24; MATHS.md section 5). The smallest of them is the tool speed, at
+``Jbar = J P_RNS`` (Nenchev et al. 1999, equation 24). The smallest of them is the tool speed, at
 joint velocities of norm 1, in the direction in which the tool moves least. How well the base can be damped from a
 posture is measured by ::
 

@@ -8,7 +8,7 @@ measured by the elastic energy that it would store if it were constant::
     A(q) = W^T (S S_0^+)^-1 S H_bm,     W W^T = (S_0 K_b S_0^T)^-1,     energy = 1/2 |d/dt (A qd)|^2
 
 The tool velocity is then ``J N y``, where the columns of N (n, n - k) are a basis of the null space of A; the singular
-values of ``J N`` are the relevant ones of ``Jbar = J P_RNS`` (Nenchev et al. 1999, equation 24; MATHS.md section 5).
+values of ``J N`` are the relevant ones of ``Jbar = J P_RNS`` (Nenchev et al. 1999, equation 24).
 """
 
 from __future__ import annotations

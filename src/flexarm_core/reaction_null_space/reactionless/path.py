@@ -1,7 +1,7 @@
 """ReactionlessPath: a joint path along which the arm can move at any speed without any reaction on its base.
 
-The path is the integral curve ``dq/ds = n(q)`` of the null direction (Nenchev et al. 1999, definition 3; MATHS.md
-section 5). For any time law ``s(t)`` ::
+The path is the integral curve ``dq/ds = n(q)`` of the null direction (Nenchev et al. 1999, definition 3).
+For any time law ``s(t)`` ::
 
     q = q(s),   qd = n sd,   qdd = n sdd + n' sd^2        =>    H_bm qd = 0,   H_bm qdd + dH_bm/dt qd = 0
 

@@ -8,7 +8,7 @@ All time laws are smooth and start at rest. With ``p(x)`` the fifth-order rise f
                                                                   slower where it acts less on its base
 
 For ``constant_ubar``, ``theta(s) = int ds / |h|`` grows at a constant rate and is inverted once (Nenchev et al. 1999,
-section VII; MATHS.md section 5).
+section VII).
 """
 
 from __future__ import annotations
