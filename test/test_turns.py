@@ -37,7 +37,6 @@ DOORS = {  # file: what it calls of ENTRANCES, and what brings the positions int
     "flexarm_core/pipeline/warm.py": ({"FlexibleSample"}, ""),
     "flexarm_nodes/base_wrench/stage.py": ({"FlexibleSample"}, ""),
     "flexarm_nodes/flexible_dynamics/stages.py": ({"FlexibleSample"}, ""),
-    "flexarm_tools/check/dry_run.py": ({"FlexibleSample"}, ""),
     "flexarm_tools/faults/gate_under_test.py": ({"FlexibleSample"}, ""),
 }
 OWN_TURNS = {  # files that count whole turns otherwise, and why

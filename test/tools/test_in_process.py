@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import pytest
 from live import own_domain
 
 from flexarm_core.errors import ConfigError
+from flexarm_tools.process.exit_status import EXIT_INTERRUPTED
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.recording.recording import Recording, load_recording
 from flexarm_tools.run.composition import in_one_process
@@ -108,6 +110,25 @@ def test_the_command_does_the_same_to_the_last_bit(tmp_path):
         assert (tmp_path / engine / "report.html").stat().st_size > 100_000
         found.append(load_recording(tmp_path / engine / "recordings" / "damped.npz"))
     assert np.abs(found[0].modal_position).max() > 0.0 and differences(*found) == []
+
+
+def test_who_breaks_a_run_off_keeps_what_was_recorded(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "flexarm_tools.cli",
+        "run",
+        str(CONFIG / "planar_3r" / "scenarios" / "combined.yaml"),
+    ]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "cwd": tmp_path}
+    with subprocess.Popen([*command, "--engine", "process"], **options) as run:
+        for line in run.stdout:
+            if "3.00 / 12 s" in line:
+                run.send_signal(signal.SIGINT)
+        assert run.wait(60) == EXIT_INTERRUPTED
+    recording = load_recording(tmp_path / "flexarm_report" / "combined" / "recordings" / "combined.npz")
+    assert 3000 <= recording.ticks < 12000 and recording.ended_early == "interrupted by SIGINT"
+    assert (tmp_path / "flexarm_report" / "combined" / "report.html").is_file()
 
 
 def test_what_needs_nodes_is_refused_with_the_way_that_can():

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
+from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
@@ -55,13 +56,18 @@ REPEAT_AFTER = 0.5  # [s] simulation time in which a status that only changes it
 SHOWN = 50  # ticks between two updates of the progress
 
 
-def run_in_process(scenario: Scenario, progress: Progress) -> Recording:
+def run_in_process(scenario: Scenario, progress: Progress, interrupted: Callable[[], str] = str) -> Recording:
     """Run a scenario in this process and return its recording.
+
+    Args:
+        scenario: what to run.
+        progress: shows the progress of the run.
+        interrupted: returns why the run must end now; empty if it goes on.
 
     Raises:
         FlexarmError: the run is not possible so, with the way that is; or it could not be completed.
     """
-    return _Run(scenario).run(progress)
+    return ProcessRun(scenario).run(lambda _: interrupted(), progress.show)
 
 
 class _Loop:
@@ -159,10 +165,19 @@ class _Told:
     at: float = -np.inf  # [s]
 
 
-class _Run:
-    """A run."""
+class ProcessRun:
+    """A run of a scenario in this process.
+
+    Attributes:
+        model: the robot as the stages know it.
+    """
 
     def __init__(self, scenario: Scenario) -> None:
+        """Build plant, stages and gate.
+
+        Raises:
+            ConfigError: a node would refuse its parameters, or the run needs nodes.
+        """
         if scenario.mode != "lockstep":
             raise ConfigError("a run in one process is in lockstep: --lockstep, or --engine nodes")
         self._scenario = scenario
@@ -194,27 +209,50 @@ class _Run:
                     self._outputs.append((topic, out.make))
         self._messages: dict[str, tuple[Any, Any]] = {}  # of each topic: words and names of the numbers, message
         self._template: Template | None = None
+        self._tick: Tick | None = None
+        self.model = self._loop.model
 
-    def run(self, progress: Progress) -> Recording:
+    @property
+    def gate(self) -> HardwareGate:
+        """The gate."""
+        return self._loop.pipeline.gate.gate
+
+    def run(self, watch: Callable[[Tick | None], str], show: Callable[[float, float], None] | None = None) -> Recording:
+        """Run to the end and return the recording.
+
+        Args:
+            watch: called after each sample with its tick, None if there was no usable joint state; a text ends the run.
+            show: called now and then with time and end of the run [s].
+
+        Raises:
+            FlexarmError: the run could not be completed, and is too short for a recording.
+        """
         scenario, plant, ended, row = self._scenario, self._plant.plant, "", 0
         try:
             for row in range(scenario.ticks):
                 self._apply_events(row)
                 said = plant.measure()
+                self._tick = None
                 command = self._answer(row, said)
                 self._unanswered += command is None and said.joints is not None
+                state = plant.state()
                 for topic, (_, make) in self._plant.true.items():
-                    self._fill(row, topic, make(said.stamp, plant.state()))
+                    self._fill(row, topic, make(said.stamp, state))
+                if ended := watch(self._tick):
+                    break
                 plant.advance(command)
-                if row % SHOWN == SHOWN - 1:
-                    progress.show((row + 1) / scenario.rate, scenario.duration)
+                if show is not None and row % SHOWN == SHOWN - 1:
+                    show((row + 1) / scenario.rate, scenario.duration)
+            else:
+                row = scenario.ticks
         except FlexarmError as error:
+            ended = str(error).splitlines()[0]
             if row < 2:
                 raise
-            ended = str(error).splitlines()[0]
+        if ended:
             self._events.append(RunEvent(row / scenario.rate, "runner", "error", ended))
-        else:
-            row = scenario.ticks
+            if row < 2:
+                raise FlexarmError(ended)
         return self._recording(row, ended)
 
     def _answer(self, row: int, said: Measurement) -> Array | None:
@@ -237,7 +275,7 @@ class _Run:
             command = pipeline.refuse(said.stamp, str(error))
             self._tell(CONTROL_LOOP, *gate_words(pipeline.gate.gate.status, topics.RESET_GATE), said.stamp)
             return command
-        tick = pipeline.tick(readings.sample(joints))
+        self._tick = tick = pipeline.tick(readings.sample(joints))
         for topic, make in self._outputs:
             self._fill(row, topic, make(tick))
         self._tell_of(tick)
@@ -284,7 +322,7 @@ class _Run:
             self._tell(name, level, text, tick.stamp)
             if level != OK:
                 remarks.append(f"{name}: {text}")
-        status = self._loop.pipeline.gate.gate.status
+        status = self.gate.status
         level, text = gate_words(status, topics.RESET_GATE, warning="; ".join(remarks))
         self._tell(CONTROL_LOOP, level, text, tick.stamp)
 
@@ -296,7 +334,7 @@ class _Run:
         self._events.append(RunEvent(now, source, LEVELS[level], text))
 
     def _recording(self, ticks: int, ended: str) -> Recording:
-        period, status = 1.0 / self._scenario.rate, self._loop.pipeline.gate.gate.status
+        period, status = 1.0 / self._scenario.rate, self.gate.status
         whole = len(self._known["position"])
         cut = {
             name: value[:ticks] if isinstance(value, np.ndarray) and value.shape[:1] == (whole,) else value

@@ -10,6 +10,7 @@ from pathlib import Path
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_tools.graph.packages import AmentPackages
 from flexarm_tools.metrics.figures import Figure, compute_figures, write_figures
+from flexarm_tools.process.end_request import EndRequest
 from flexarm_tools.process.exit_status import EXIT_FAILED, EXIT_INTERRUPTED
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.report.report import Run, write_run_report, write_study_report
@@ -105,7 +106,8 @@ def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool, eng
     elif mcap:
         raise ConfigError("a run in one process has no topics to record: --engine nodes")
     else:
-        recording = run_in_process(scenario, progress)
+        with EndRequest() as end:
+            recording = run_in_process(scenario, progress, lambda: f"interrupted by {end.made}" if end.made else "")
     progress.end(f"{recording.ticks} ticks")
     for line in first_words(recording):
         print(f"    {line}", flush=True)
