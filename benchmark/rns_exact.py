@@ -29,7 +29,7 @@ def figure(name: str, measure: Callable[[Case, np.random.Generator, int], float]
 
 
 def identities() -> Iterator[Figure]:
-    """Each identity of the reaction null space."""
+    """Each identity of the reaction null space (Nenchev et al. 1999)."""
     yield figure(
         "projector_error", identity.projector_error, "<= 1e-12",
         "largest of S H_bm P over |S H_bm|, P P - P, P - P^T; 167 states of each robot",

@@ -17,7 +17,7 @@ import numba.core.event
 
 from flexarm_core.errors import FlexarmError
 
-SILENT = 1.0  # [s] what takes less is not worth a word
+SILENT = 1.0  # [s] shorter compilations are not reported
 EVERY = 10.0  # [s] between lines where they are not written over each other
 ALL_AT_ONCE = "python -m flexarm_sim.warm"
 

@@ -104,7 +104,7 @@ class CartesianReference:
 @quick
 @dataclass(frozen=True, slots=True)
 class BaseReaction:
-    """Reaction of the arm on its base, and the conditioning of the reaction null space.
+    """Reaction of the arm on its base, and the conditioning of the reaction null space (Nenchev et al. 1999).
 
     Attributes:
         stamp: stamp of the measurement that this was computed from [ns].

@@ -1,1 +1,1 @@
-"""Estimate joint torques and friction with one force/torque sensor under the base (patent 003); close a torque loop."""
+"""Estimate joint torques and friction with one force/torque sensor under the base; close a torque loop."""

@@ -62,7 +62,7 @@ view_constants, view_inputs, view_outputs = views(Constants, "n"), views(Inputs,
 
 
 class BaseWrenchController:
-    """Position loop -> desired torque -> torque loop -> motor effort."""
+    """Position loop -> desired torque -> torque loop -> motor effort (US 5,767,648, abstract)."""
 
     def __init__(self, model: ArmModel, config: BaseWrenchControllerConfig) -> None:
         """Bind the controller to an arm."""

@@ -12,7 +12,6 @@ distinguished from the bias), to leave the body fixed to the sensor almost uncha
 scaled change; it is a function of ``y``::
 
     delta = S T y,      minimum of |D (V_r y + V_0 a)|  with  sum of masses of S (V_r y + V_0 a) = 0
-
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ frame::
     R_s F = sum_j m_j g
     R_s M = sum_j (P_j - S) x m_j g  -  [g x] R_j (m_j c_j)
 
-so ``wrench = Y(q) phi`` with the stacked parameters ``phi`` of all bodies, ``[m, m cx, m cy, m cz]`` each
-(claims 3 and 4 of the patent on a force/torque sensor under the base).
+so ``wrench = Y(q) phi`` with the stacked parameters ``phi`` of all bodies, ``[m, m cx, m cy, m cz]`` each (US
+5,767,648, claims 3, 4).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""GravityTable: interpolates the gravity wrench in a table over the joint positions (patent 003, claims 5 and 13).
+r"""GravityTable: interpolates the gravity wrench in a table over the joint positions (US 5,767,648, claims 5 and 13).
 
 For rigid links on a base that does not tilt, the wrench is a linear combination of ``1, cos q, sin q`` of each revolute
 joint and of ``1, q`` of each prismatic joint. With the interpolation weights ::

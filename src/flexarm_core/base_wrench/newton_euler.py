@@ -1,4 +1,4 @@
-r"""Newton-Euler recursion from a base force/torque sensor to the joints (compiled): patent 003, claims 6 and 14.
+r"""Newton-Euler recursion from a base force/torque sensor to the joints (compiled): US 5,767,648, claims 6, 14.
 
 ``(F, M)`` is the wrench that the robot exerts on its base, with moments about the sensor origin ``S`` and all vectors
 in the root link frame; ``g`` is gravity. Each body ``j`` above the sensor has mass ``m``, center of mass ``G`` with

@@ -51,7 +51,7 @@ def sensor_row(bodies: SensedBodies) -> Array:
 
 
 class SensorDynamics:
-    """Newton-Euler relations of the bodies above a sensor.
+    """Newton-Euler relations of the bodies above a sensor (equations: docs/base_wrench.md).
 
     Attributes:
         bodies: bodies above the sensor.

@@ -1,6 +1,6 @@
 r"""TorqueLoop: integral action on the estimated torque, which compensates friction without a friction model.
 
-Feed-forward plus integral action, ``tau_motor = tau_des + w int (tau_des - tau_est) dt`` (patent 003, abstract), with
+Feed-forward plus integral action, ``tau_motor = tau_des + w int (tau_des - tau_est) dt`` (US 5,767,648, abstract), with
 ``tau_est = tau_motor - f`` is the same as ::
 
     tau_motor = tau_des + f_hat,     f_hat' = w (tau_motor - tau_est - f_hat)

@@ -2,8 +2,8 @@
 
 A behavior works in its own task space, for example a direction along which it presses, a distance from a wall, or a
 joint. In that space it has forces, accelerations, velocities and positions. It maps them to the motion space with its
-own Jacobian and writes them into a :class:`Contribution`. The law sums the contributions of all behaviors (US patent of
-the patent on behaviors, claims 6, 12, 15).
+own Jacobian and writes them into a :class:`Contribution`. The law sums the contributions of all behaviors (patent in
+docs/sources.md, claims 6, 12, 15).
 
 A user-defined behavior is one class in one file, registered by an entry point of the group ``flexarm.behaviors`` (see
 :mod:`registry`). The built-in behaviors are classes of the same form.

@@ -24,7 +24,7 @@ class ImpedanceConfig(Settings):
     Tool matrices are symmetric and given as a (6,) diagonal or as (36,) elements row by row, with rows and columns
     ``[x y z rx ry rz]``. Joint matrices are given as one number for all joints, as an (n,) diagonal or as (n * n,)
     elements; they are projected onto the redundant (null) space. Inertia must be > 0, damping > 0 in the ``velocity``
-    variant (claim 3 of the patent on behaviors) and >= 0 in the ``acceleration`` variant (claim 2), stiffness >= 0.
+    variant (patent claim 3) and >= 0 in the ``acceleration`` variant (claim 2), stiffness >= 0.
     """
 
     # fmt: off

@@ -50,7 +50,7 @@ class ImpedanceOutput:
 
 
 class BehaviorImpedanceController:
-    """Computes the motion of each sample from the commanded motion of the last one.
+    """Computes the motion of each sample from the commanded motion of the last one (patent claims 1, 12, 22).
 
     Attributes:
         arm: description of the arm that the behaviors receive.

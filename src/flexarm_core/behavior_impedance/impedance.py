@@ -3,7 +3,7 @@ r"""Integrates ``M V' + B V + S y = f``, ``y' = V`` over one interval by the thr
 Each interval needs one real and one complex linear solve. The method is of order 5, L-stable (a stiff spring or
 a heavy damper settles, whatever the sampling period) and algebraically stable: with symmetric ``M``, ``B``, ``S`` >= 0
 the energy ``V M V / 2 + y S y / 2`` grows by no more than ``f . y``, also in discrete time. ``M = 0`` gives the
-velocity variant of the law (claim 3 of the patent on behaviors).
+velocity variant of the law (patent claim 3).
 
 For constant matrices a Runge-Kutta method is a rational function ``R(h A)``; in partial fractions over the poles ``p``
 of ``R``, with residues ``c``, the solution is

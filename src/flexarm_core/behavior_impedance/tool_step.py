@@ -1,7 +1,7 @@
 r"""The tool's part of the law: one sample of the generalized impedance on SE(3) (compiled).
 
 For the tool, with the set-point ``x_b`` (the leading pose plus the offsets), its velocity ``v_b`` and its acceleration
-``a_b``, each summed over the behaviors (claims 12, 20 and 21 of the patent on behaviors)::
+``a_b``, each summed over the behaviors (patent claims 12, 20 and 21)::
 
     M (a_c - a_b) + B (v_c - v_b) + K (x_c - x_b) = f_measured + sum f_b + c
 

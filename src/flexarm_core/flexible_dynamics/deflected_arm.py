@@ -1,6 +1,6 @@
 """DeflectedArm: poses of all links for drawing, with exaggerated deflections of base and links.
 
-With the factor ``s``, elastic joints are drawn at ``s x_b``, and node ``j`` of a flexible link (patent 000, modal
+With the factor ``s``, elastic joints are drawn at ``s x_b``, and node ``j`` of a flexible link (US 5,546,508, modal
 spatial influence vectors ``Pi_j``) is displaced by ``s Pi^t_j eta`` and rotated by the rotation vector
 ``s Pi^r_j eta``. A child link follows the node nearest to its joint. ``s = 1`` shows the true deflection, ``s = 0``
 none.

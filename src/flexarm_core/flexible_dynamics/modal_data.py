@@ -1,7 +1,7 @@
 """ModalData: deformation modes of one flexible body, as exported from a finite-element program, and their file.
 
 A body is a set of nodes; its deformation is a combination of ``k`` modes clamped at the origin of the body frame. With
-the modal spatial influence vectors ``Pi_j`` (patent 000), which map the modes to node deformations, node ``j`` moves
+the modal spatial influence vectors ``Pi_j`` (US 5,546,508), which map the modes to node deformations, node ``j`` moves
 by::
 
     displacement_j = Pi^t_j eta        (3,)  in axes of the link

@@ -1,4 +1,4 @@
-r"""Articulated-body recursion over bodies with modes (compiled): patent 000, claims 2 to 5, cost O(N).
+r"""Articulated-body recursion over bodies with modes (compiled): US 5,546,508, claims 2 to 5, cost O(N).
 
 Tip to base, for each body: modal mass matrix (claim 2; blocks ``P`` rigid-rigid, ``F`` rigid-flexible, ``Ff``
 flexible-flexible) plus the contributions of the children, then two eliminations::

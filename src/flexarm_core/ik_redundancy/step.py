@@ -1,7 +1,7 @@
 r"""The step: ``minimize sum k_i (theta_i + dtheta_i - theta_i0)^2  subject to  J dtheta = dX`` at a fixed cost.
 
 With ``K = diag(k)``, ``A = J K^-1/2`` and ``e = K^1/2 (theta + dtheta - theta_0)`` this is ``min |e|^2 s.t. A e = b``,
-``b = dX + J (theta - theta_0)`` (claims 8 to 10 of the patent). The rows of ``[A | b]`` are made orthonormal
+``b = dX + J (theta - theta_0)`` (docs/sources.md, claims 8 to 10). The rows of ``[A | b]`` are made orthonormal
 one after another, by subtracting multiples of each row from the rows below: ``F e = g``, ``F F^T = 1``, so
 ``e = F^T g``. No null space is computed, and the number of operations depends only on the sizes (claims 4 to 6).
 

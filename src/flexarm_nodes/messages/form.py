@@ -24,7 +24,7 @@ Numbers = Sequence[Any] | np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a message says.
+    """Field values of a message.
 
     Attributes:
         kind: message type.

@@ -1,6 +1,6 @@
 """Layout: where the numbers of a message are in its bytes (CDR, little endian), and which of its bytes are words.
 
-Words are what numbers have their places by: texts, and counts of sequences. Messages of one type with the same words
+The words (texts, and counts of sequences) fix the offsets of the numbers. Messages of one type with the same words
 have their numbers at the same places, so that these are found once and read or written directly from then on.
 """
 

@@ -404,7 +404,7 @@ def run(node_class: Callable[[], ArmNode]) -> NoReturn:
 
     def end(number: int, frame: FrameType | None) -> None:
         if node.configuring:
-            os._exit(0)  # whoever compiles does not come back to the loop below before launch kills it
+            os._exit(0)  # compilation blocks the loop below until launch kills it
         node.ending = True
 
     signal.signal(signal.SIGINT, end)

@@ -15,7 +15,7 @@ _behind: set[int] = set()  # threads that compute while the others process sampl
 
 
 class Tidiness:
-    """Collects garbage when a node has time for it, not whenever Python comes to think of it.
+    """Collects garbage when a node has time for it, instead of at a time that Python chooses.
 
     What lives since before is never looked at again: of a node with compiled code these are some hundred thousand
     objects, which a full collection goes through in 0.1 s. Without them one takes less than a millisecond.

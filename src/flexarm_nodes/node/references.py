@@ -137,7 +137,7 @@ class References:
                     heard = self._node.hear(STREAMS[name][0], topic, self._on_message(stream, model))
                     self._subscriptions.append(heard)
                 if name in built.stage.needs:
-                    given.add(name)  # a later stage gets what this one leaves or gives
+                    given.add(name)  # later stages receive this stage's output
             given |= {GIVEN[output.kind] for output in built.outputs if output.kind in GIVEN}
         self.reset()
 

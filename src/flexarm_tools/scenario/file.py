@@ -40,7 +40,7 @@ def load_scenario(path: str | Path, packages: Packages | None = None) -> Scenari
     document = Document(Path(path), "scenario")
     scenario = read_scenario(document, packages or AmentPackages())
     raise_problems(document.problems, "scenario")
-    assert scenario is not None  # None only with problems
+    assert scenario is not None  # None only if the file has errors
     return scenario
 
 

@@ -1,4 +1,4 @@
-"""Force correction (patent 000, claims 1 and 16): find forces whose computed accelerations are the desired ones.
+"""Force correction (US 5,546,508, claims 1, 16): find forces whose computed accelerations are the desired ones.
 
 ::
 
