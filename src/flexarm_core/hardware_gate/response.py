@@ -26,7 +26,7 @@ HINT = 3.0  # difference of misfits that casts doubt on commands in time
 FLOOR = 0.003  # fraction of the effort limits: error that is usual for every joint
 NOISE = 0.0005  # fraction of the velocity limits: noise that is usual for every measured velocity
 MOVING = 0.02  # fraction of the velocity limit: friction hides the commands of slow or reversing joints
-TOLD = 1.6  # number of intervals that a delay must last to be told from commands in time
+TOLD = 1.6  # number of intervals that a delay must last to be distinguishable from commands without delay
 STRANGE = 2e-4  # [s] square error of one interval, with any delay and without commands, of a motion that others cause
 ALIKE = 0.6  # such a motion leaves at least this fraction of the square error of commands in time, with any delay
 

@@ -14,7 +14,7 @@ wrong, the bias of the force/torque sensor under the arm, a push, a spring that 
 modes whose strain is measured, of weight and a link's stiffness. They change slowly (``drift``), those on the base also
 suddenly if a sensor of the base is surprised (``push``). Without such states a constant load would be explained by a
 constant rate of the base that does not exist, or by accelerations of base and modes at rest. A load outboard of the
-force/torque sensor under the arm is in its reading; one inboard of it is not, and needs an IMU to be told from a
+force/torque sensor under the arm is in its reading; one inboard of it is not, and needs an IMU to be separated from a
 deflection. The reading shows loads on the modes by accelerations only::
 
     w+ = (1 - t f) w + change,    forces on base and modes J^T w,    reading + through w
