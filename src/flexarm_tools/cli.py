@@ -7,7 +7,7 @@ import os
 import sys
 
 import flexarm_core
-from flexarm_core.errors import FlexarmError
+from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.robot.xacro_switch import NO_XACRO
 from flexarm_tools.commands import calibrate, check, demo, faults, map, plan, record, replay, run, schema, view
 from flexarm_tools.process.exit_status import EXIT_ERROR, EXIT_INTERRUPTED
@@ -56,6 +56,13 @@ def run_command(arguments: list[str]) -> int:
             sub.add_argument(
                 "--no-xacro", action="store_true", help="refuse xacro files: they are programs; plain URDF needs none"
             )
+    if not arguments:
+        parser.print_help()
+        return 0
+    if not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+        from flexarm_tools.yaml_file.document import nearest
+
+        raise ConfigError(f"there is no command '{arguments[0]}'; {nearest(arguments[0], COMMANDS)}see flexarm --help")
     options = parser.parse_args(arguments)
     if getattr(options, "no_xacro", False):
         os.environ[NO_XACRO] = "1"  # the child processes inherit it

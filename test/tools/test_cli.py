@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -112,6 +113,27 @@ def test_an_unknown_demo_lists_those_there_are():
     assert done.returncode == 2
     known = "boom, flexible_slew, friction, inspect, planar, singular_path, trep"
     assert f"there is no demo 'ballet'; demos: {known}" in done.stderr
+
+
+def test_a_slip_of_the_pen_is_answered_by_what_was_meant():
+    assert "there is no demo 'planer'; did you mean 'planar'? demos:" in flexarm("demo", "planer").stderr
+    done = flexarm("rnu")
+    assert (
+        done.returncode == 2
+        and done.stderr == "flexarm: there is no command 'rnu'; did you mean 'run'? see flexarm --help\n"
+    )
+
+
+def test_a_bare_command_shows_its_help_and_a_list_of_demos_their_titles():
+    done = flexarm()
+    assert done.returncode == 0 and "replay" in done.stdout
+    assert re.search(r"^planar +A quiet base \(7 runs\)$", flexarm("demo", "--list").stdout, re.MULTILINE)
+
+
+def test_a_report_that_cannot_be_written_is_said_before_the_run(tmp_path):
+    path = scenario(tmp_path, duration=600.0)
+    done = flexarm("run", str(path), "--report", str(path / "out"))
+    assert done.returncode == 2 and "Not a directory" in done.stderr and "Traceback" not in done.stderr
 
 
 class EndlessRun:

@@ -12,7 +12,7 @@ HELP = "run one of the suite's own studies"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("name", nargs="?", default="inspect", metavar="NAME")
-    parser.add_argument("--list", action="store_true", help="list the names and end")
+    parser.add_argument("--list", action="store_true", help="list the demos and end")
     add_run_arguments(parser)
 
 
@@ -21,6 +21,8 @@ def run(options: argparse.Namespace) -> int:
     from flexarm_tools.run.session import demo_file, list_demos
 
     if options.list:
-        print("\n".join(list_demos()))
+        known = list_demos()
+        width = max(map(len, known))
+        print("\n".join(f"{name:<{width}}  {title}" for name, title in known.items()))
         return 0
     return run_and_report(demo_file(options.name), options)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import yaml
+
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_tools.graph.packages import AmentPackages
 from flexarm_tools.metrics.figures import Figure, compute_figures, write_figures
@@ -21,6 +23,7 @@ from flexarm_tools.scenario.expected import first_words
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import Scenario
 from flexarm_tools.scenario.study import compute_study_figures, is_study, load_study
+from flexarm_tools.yaml_file.document import nearest
 
 NODES, PROCESS = "nodes", "process"
 DEMO_FILES = "config/*/demo_{}.yaml"
@@ -59,13 +62,18 @@ def demo_file(name: str) -> Path:
     """
     found = sorted(_share().glob(DEMO_FILES.format(name))) if name.isidentifier() else []
     if not found:
-        raise ConfigError(f"there is no demo '{name}'; demos: {', '.join(list_demos())}")
+        known = list_demos()
+        raise ConfigError(f"there is no demo '{name}'; {nearest(name, known)}demos: {', '.join(known)}")
     return found[0]
 
 
-def list_demos() -> list[str]:
-    """List the names of all demos."""
-    return sorted(path.stem.removeprefix("demo_") for path in _share().glob(DEMO_FILES.format("*")))
+def list_demos() -> dict[str, str]:
+    """List the names of all demos, each with its title and its number of runs."""
+    found = {}
+    for path in sorted(_share().glob(DEMO_FILES.format("*")), key=lambda path: path.stem):
+        study = yaml.safe_load(path.read_text(encoding="utf-8"))
+        found[path.stem.removeprefix("demo_")] = f"{study['title']} ({len(study['runs'])} runs)"
+    return found
 
 
 def _share() -> Path:
@@ -98,6 +106,7 @@ def _run_study(path: Path, mode: str, folder: Path, mcap: bool, engine: str) -> 
 
 def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool, engine: str) -> Run:
     scenario = replace(scenario, mode=mode or scenario.mode)
+    folder.mkdir(parents=True, exist_ok=True)  # where that is not possible, before the run and not after it
     progress = Progress(scenario.title)
     listened = folder / "recordings" / f"{name}.mcap" if mcap else None
     started = in_one_process(scenario) if scenario.composed or engine == PROCESS else scenario
