@@ -103,6 +103,11 @@ class StateBelief:
         self._still.forget()
 
     @property
+    def frozen(self) -> int:
+        """Joint whose readings are frozen while those of others are not, -1 if there is none."""
+        return self._stuck_joint if self._stuck and self.contradiction else -1
+
+    @property
     def sure(self) -> bool:
         """Whether the newest state was believed."""
         return self._settled and self._suspect is None

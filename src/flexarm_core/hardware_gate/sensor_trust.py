@@ -15,6 +15,8 @@ from flexarm_core.hardware_gate.velocity_check import VelocityCheck
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 
+REMEMBERED = 50  # states after a change of readings in which it is held against those that are frozen
+
 
 class SensorTrust:
     """Believe plausible states, until they contradict what was believed, themselves, or the commands.
@@ -41,6 +43,8 @@ class SensorTrust:
     def reset(self) -> None:
         """Trust all sensors."""
         self.distrusted = ""
+        self._alone = 0  # states for which it counts that readings of other joints change meanwhile
+        self._frozen = -1  # joint whose readings must change before they are trusted again, -1: none
         self.belief.reset()
         self.probation.end()
         self.forget()
@@ -95,6 +99,7 @@ class SensorTrust:
         if effort and known and before is not None and (hidden := self.belief.hidden) is not None:
             self.state = replace(before, velocity=hidden)
         if self.belief.contradiction and not free:
+            self._frozen, self._alone = self.belief.frozen, 0
             self._distrust(self.belief.contradiction)
         if not (silent or (doubt is WAITS and uncommanded)):
             raise InputError(doubt)
@@ -119,11 +124,22 @@ class SensorTrust:
         """Look whether states agree with each other again, so that somebody may acknowledge them."""
         before = None if self._offered is None else self._offered[0]
         dt = _time_between(before, state)
+        self._look_at_frozen(before, state)
         doubt = self.belief.doubt(state, before, dt, law.caused, idle=True, free=True)
         if doubt or (before is not None and self._velocity.on_state(before, state, dt) >= 0):
             self._forget_motion()
         else:
             self._offered = state, now
+
+    def _look_at_frozen(self, before: ArmState | None, state: ArmState) -> None:
+        """Look whether frozen readings change, or those of other joints do while they do not."""
+        if self._frozen < 0 or before is None:
+            return
+        same = (state.position == before.position) & (state.velocity == before.velocity)
+        if not same[self._frozen]:
+            self._frozen = -1
+        else:  # an arm at rest whose readings have no noise shows nothing
+            self._alone = max(self._alone - 1, 0) if same.all() else REMEMBERED
 
     def trust_again(self, law: CommandLaw, now: float, timeout: float) -> ArmState:
         """Believe the newest state again, as somebody has looked at the sensor; return it.
@@ -135,12 +151,14 @@ class SensorTrust:
         if self._offered is None or now - self._offered[1] > timeout:
             raise InputError(f"joint states do not agree with each other: {self.distrusted}")
         state = self._offered[0]
+        if self._frozen >= 0 and self._alone:
+            raise InputError(f"{self.distrusted}, and still are: let the joint move, or activate the gate again")
         if law.mode == "position" and law.command is not None:
             off = np.abs(law.command - state.position) > self._limits.following_error
             if off.any():
                 name = self._names[int(np.argmax(off))]
                 raise InputError(f"{name} is not where it is commanded to be; activate the gate again to begin there")
-        self.distrusted, self.state, self._offered = "", state, None
+        self.distrusted, self.state, self._offered, self._frozen = "", state, None, -1
         self.probation.begin()
         return state
 

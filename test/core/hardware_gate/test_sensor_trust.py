@@ -1,0 +1,78 @@
+"""Sensors that were found to be wrong, and when they are trusted again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from flexarm_core.errors import InputError
+from flexarm_core.hardware_gate.config import HardwareGateConfig
+from flexarm_core.hardware_gate.gate import HardwareGate
+from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.hardware_gate.state_machine import GateState
+from flexarm_core.types import ArmState, JointReference
+
+PERIOD, TICK = 0.002, 2_000_000  # [s], [ns]
+START = np.radians([60.0, -60.0, -60.0])
+
+
+def make(model) -> HardwareGate:
+    wide, one = np.full(model.n, np.inf), np.ones(model.n)
+    limits = JointLimits(model.lower, model.upper, one, 4.0 * one, model.effort_limit, wide)
+    return HardwareGate(model, limits, HardwareGateConfig(command_mode="velocity", period=PERIOD, lockstep=True))
+
+
+class Led:
+    """An arm under velocity commands whose readings have noise, or not; one encoder can be frozen."""
+
+    def __init__(self, model, noise):
+        self.gate = make(model)
+        self._rng, self._noise, self._position, self._tick = np.random.default_rng(3), noise, START.copy(), 0
+        self._velocity, self.frozen = np.zeros(3), None
+
+    def run(self, ticks, speed=0.3):
+        for _ in range(ticks):
+            read = ArmState(
+                self._tick * TICK,
+                self._position + self._noise * self._rng.standard_normal(3),
+                self._velocity + self._noise * self._rng.standard_normal(3),
+                np.zeros(1),
+                np.zeros(1),
+            )
+            if self.frozen is not None:
+                read.position[0], read.velocity[0] = self.frozen
+            self._last = read
+            wanted = JointReference(read.stamp, velocity=np.full(3, speed))
+            try:
+                answers = [self.gate.on_state(read), self.gate.on_reference(wanted)]
+            except InputError as error:
+                answers = [self.gate.on_unusable_state(read.stamp, str(error))]
+            self._velocity = next((answer for answer in answers if answer is not None), self._velocity)
+            self._position = self._position + self._velocity * PERIOD
+            self._tick += 1
+
+    def freeze(self):
+        self.frozen = self._last.position[0], self._last.velocity[0]
+
+
+@pytest.mark.parametrize("noise", [1e-6, 0.0], ids=["noise", "none"])
+def test_an_encoder_that_is_still_frozen_is_not_reset_while_others_go_on(planar_3r, noise):
+    """Where no reading has noise, a frozen one of an arm at rest is as good as any."""
+    arm = Led(planar_3r, noise)
+    arm.run(100)
+    assert arm.gate.status.state is GateState.RUNNING
+    arm.freeze()
+    arm.run(300)
+    assert arm.gate.status.state is GateState.TRIPPED and arm.gate.at_rest
+    if noise:
+        assert arm.gate.status.reason == "the readings of joint1 are frozen, those of others are not"
+        with pytest.raises(InputError, match="and still are: let the joint move, or activate the gate again"):
+            arm.gate.acknowledge()
+        assert arm.gate.status.state is GateState.TRIPPED
+        arm.frozen = None
+        arm.run(20)
+    arm.gate.acknowledge()
+    assert arm.gate.status.state is GateState.STOPPING
+    if noise:
+        arm.run(100)
+        assert arm.gate.status.state is GateState.RUNNING
