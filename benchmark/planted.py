@@ -252,7 +252,7 @@ PLANTED = (
     # Nodes
     Planted(
         "a stop is only a warning", f"{NODES}/hardware_gate/output.py",
-        'say(ERROR, f"controlled stop: {why}"', 'say(WARN, f"controlled stop: {why}"',
+        'return ERROR, f"controlled stop: {why}"', 'return WARN, f"controlled stop: {why}"',
         f"{NODE_TESTS}/test_gate_output.py",
     ),
     Planted(

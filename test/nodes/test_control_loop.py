@@ -23,7 +23,7 @@ from flexarm_nodes.node import topics
 COMMANDS = topics.command_topic("effort")
 STATE_TIMEOUT, BLIND_TIME = 0.08, 0.3  # [s] as shipped
 SLEEPS = 0.6  # [s] in the first tick: as code that is loaded
-LATER = 0.15  # [s] by which a busy machine may tell of something late: less than REPEAT_AFTER
+LATER = 0.4  # [s] by which a busy machine may tell of something late: less than REPEAT_AFTER
 
 
 SLEEPER = f"""

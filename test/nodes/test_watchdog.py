@@ -203,7 +203,7 @@ def test_a_stage_that_hangs_does_not_keep_the_arm_of_a_control_loop_moving(live,
     drives.run(1.5 + 0.7 * HANGS)
     rests = [at for at, command in drives.commands if at > moved and not any(command)]
     assert rests and rests[-1] - rests[0] > 0.3 * HANGS  # in the middle of the time for which the stage hung
-    assert any("controlled stop: no joint state for" in said for _, said in live.said("control_loop"))
+    assert any("controlled stop: " in said for _, said in live.said("control_loop"))
     drives.run(HANGS)
     drives.reach_speed()
 

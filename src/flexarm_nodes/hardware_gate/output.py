@@ -193,10 +193,11 @@ class GateOutput:
     def check_lateness(self, age: float | None) -> None:
         """Tell the gate, before it gets a state of this age [s], that the process was late; the caller holds the lock.
 
-        The watchdog tells it, too, but may come to run after the executor.
+        The watchdog tells it, too, but may come to run after the executor: then it is late by what it has not looked.
         """
-        if not self._lockstep and ((age or 0.0) > AGED or time.monotonic() - self._looked_at > PERIOD + AGED):
-            self._note_lateness(0.0)
+        unseen = time.monotonic() - self._looked_at
+        if not self._lockstep and ((age or 0.0) > AGED or unseen > PERIOD + AGED):
+            self._note_lateness(max(unseen - PERIOD, 0.0))
 
     def _note_lateness(self, late: float) -> None:
         self._looked_at = time.monotonic()
