@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio
@@ -45,17 +44,8 @@ def find(name: str) -> tuple[str, str]:
     package, file, tool = INSTALLED[name]
     for folder in _site_packages():
         if (folder / file).is_file():
-            return _without_mimics((folder / file).read_text(encoding="utf-8")), tool
+            return (folder / file).read_text(encoding="utf-8"), tool
     raise FileNotFoundError(f"the robot '{name}' comes with the package {package}: pip install {package}")
-
-
-def _without_mimics(text: str) -> str:
-    """The robot with joints fixed that depend on others, such as fingers: they are not supported."""
-    robot = ElementTree.fromstring(text)
-    for joint in robot.findall("joint"):
-        if joint.find("mimic") is not None:
-            joint.set("type", "fixed")
-    return ElementTree.tostring(robot, encoding="unicode")
 
 
 def _site_packages() -> list[Path]:

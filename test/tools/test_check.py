@@ -15,12 +15,15 @@ from flexarm_core.flexible_dynamics.beam import Load, beam_modes
 from flexarm_core.flexible_dynamics.modal_data import ModalData, save_modal_data
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import Beam
+from flexarm_core.robot.dynamics_check import impossible_inertia
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.check import first_run
+from flexarm_tools.check.arm import Arm, find_arm
 from flexarm_tools.check.check import check_modal_data, check_robot
 from flexarm_tools.check.description import description_steps
 from flexarm_tools.check.dry_run import dry_run
+from flexarm_tools.check.repair import nearest_inertia, repair
 from flexarm_tools.check.start import scenario_text
 from flexarm_tools.metrics.modal_frequencies import modal_frequencies
 from flexarm_tools.scenario.file import STANDARD_GRAVITY, load_scenario
@@ -216,6 +219,9 @@ def scaled(text: str, name: str, factor: float) -> str:
 INERTIAS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
+ALL = Arm("", guessed=False, held={})
+
+
 @pytest.mark.parametrize("name", ["arm_7r", "flexible_2r", "trep"])
 @pytest.mark.parametrize(
     ("attributes", "factor", "said"),
@@ -233,7 +239,7 @@ def test_numbers_in_other_units_are_warned_of(tmp_path, name, attributes, factor
     for attribute in attributes:
         text = scaled(text, attribute, factor)
     model = ArmModel(parse_robot_description(text, massless=True))
-    told = [finding.text for step in description_steps(model) for finding in step.findings]
+    told = [finding.text for step in description_steps(model, ALL) for finding in step.findings]
     odd = [line for line in told if "is it in" in line or "are lengths" in line or "is the inertia" in line]
     assert (said in odd[0] and all(line.startswith("warning: ") for line in odd)) if said else not odd
 
@@ -334,7 +340,9 @@ def test_a_robot_of_several_tips_is_shown_how_one_is_named(tmp_path):
         )
     )
     text, usable = check_robot(path, first_run=False)
-    assert not usable and "--tool-frame" in text
+    assert (
+        usable and "tool frame   flange_of_mine" in text and "is a guess: choose another link with --tool-frame" in text
+    )
     assert "no actuated joint lies between" in check_robot(path, "camera", first_run=False)[0]
     assert check_robot(path, "flange_of_mine", first_run=False)[1]
 
@@ -355,3 +363,91 @@ def test_a_base_that_its_weight_bends_beyond_its_limits_is_warned_of(tmp_path):
     lighter = 9.81 * 3e-3  # what hangs inboard of it
     assert float(re.search(r"rests at (-[\d.]+) m", line)[1]) == pytest.approx(-(weight - lighter) / 80.0, rel=2e-3)
     assert "rests at" not in check_robot(URDF / "boom_7r.urdf.xacro", first_run=False)[0] and usable
+
+
+TREE = """<robot name="r"><link name="base"/>{}</robot>"""
+JOINT = """<link name="{1}"/><joint name="{0}" type="{3}"><parent link="{2}"/><child link="{1}"/>{4}</joint>"""
+
+
+def tree(*joints: tuple[str, str, str, str, str]) -> str:
+    """Description with these joints: name, child, parent, type, more."""
+    return TREE.format("".join(JOINT.format(*joint) for joint in joints))
+
+
+ARM = (("a", "l1", "base", "revolute", ""), ("b", "l2", "l1", "revolute", ""), ("c", "l3", "l2", "revolute", ""))
+LIMITS = '<limit lower="0.2" upper="0.5"/>'
+FOLLOWS = '<mimic joint="f"/>'
+
+
+@pytest.mark.parametrize(
+    ("joints", "given", "tool", "guessed", "held"),
+    [
+        ((), "", "", False, {}),  # one tip: the reader finds it
+        ((("e", "camera", "l1", "fixed", ""),), "", "l3", True, {}),
+        ((("e", "flange", "l3", "fixed", ""), ("g", "my_tcp", "l3", "fixed", "")), "", "my_tcp", True, {}),
+        ((("e", "tool0", "l3", "fixed", ""), ("h", "hat", "base", "revolute", LIMITS)), "", "tool0", False, {"h": 0.2}),
+        ((("w", "wheel", "base", "continuous", LIMITS),), "l3", "l3", False, {"w": 0.0}),
+        ((("s", "ship", "l3", "floating", ""),), "l2", "l2", False, {"c": 0.0, "s": 0.0}),
+        ((("f", "f1", "l3", "prismatic", ""), ("m", "f2", "l3", "prismatic", FOLLOWS)), "", "", False, {"f": 0.0}),
+    ],
+)
+def test_the_arm_is_found_and_the_rest_is_held(joints, given, tool, guessed, held):
+    found = find_arm(tree(*ARM, *joints), given)
+    assert (found.tool_frame, found.guessed, found.held) == (tool, guessed, held)
+
+
+def test_what_the_description_says_is_driven_is_driven():
+    said = tree(*ARM, ("h", "head", "base", "revolute", "")).replace(
+        "</robot>", '<ros2_control><joint name="h"><command_interface name="effort"/></joint></ros2_control></robot>'
+    )
+    assert find_arm(said, "l3").held == {} and find_arm(said, "l3", {"h": 0.3}).held == {"h": 0.3}
+
+
+def test_a_scenario_holds_the_joints_that_check_held(tmp_path):
+    path = changed(tmp_path, "<ros2_control.*</ros2_control>", "")
+    head = """<link name="head"><inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
+      </inertial></link><joint name="nod" type="revolute"><parent link="base_link"/><child link="head"/>
+      <limit lower="0.1" upper="1" velocity="0" effort="0"/></joint></robot>"""
+    text = re.sub("<flexibility>.*?</flexibility>", "", path.read_text(), flags=re.DOTALL)
+    path.write_text(text.replace("</robot>", head))
+    study = tmp_path / "study.yaml"
+    said, usable = check_robot(path, "tool0", write=study)
+    assert usable and "not of the arm, read as fixed: at 0.1 nod" in said
+    scenario = load_scenario(study)
+    assert scenario.robot.held == {"nod": 0.1} and "nod" not in scenario.robot.description.actuated
+    assert dry_run(scenario).failure == ""
+
+
+def test_inertias_of_no_body_are_repaired_in_a_copy(tmp_path):
+    path, copy = changed(tmp_path, r'izz="[\d.e-]+"', 'izz="7.0"'), tmp_path / "copy.urdf"
+    said = repair(path, copy)
+    assert "1 inertias changed" in said and "are of no body" in said
+    assert check_robot(copy, first_run=False)[1]
+    with pytest.raises(ConfigError, match="exists and stays as it is"):
+        repair(path, copy)
+    assert "nothing was written" in repair(copy, tmp_path / "other.urdf") and not (tmp_path / "other.urdf").exists()
+
+
+def test_the_nearest_inertia_is_nearer_than_any_other_body():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        given = rng.normal(size=(3, 3))
+        given = given + given.T
+        nearest = nearest_inertia(given)
+        assert not impossible_inertia(nearest)
+        points = rng.normal(size=(2000, 4, 3)) * rng.uniform(0.0, 1.0, (2000, 1, 1))
+        second = np.einsum("nki,nkj->nij", points, points)
+        bodies = np.trace(second, axis1=1, axis2=2)[:, None, None] * np.eye(3) - second
+        distances = np.linalg.norm(bodies - given, axis=(1, 2))
+        assert np.linalg.norm(nearest - given) <= distances.min()
+
+
+def test_a_joint_in_honey_and_one_that_moves_nothing_are_named(tmp_path):
+    path = changed(tmp_path, "<limit ", '<dynamics damping="1e6"/><limit ')
+    assert "decimal point?" in check_robot(path, first_run=False)[0]
+    text = load_robot_description(URDF / "arm_7r.urdf.xacro")
+    point = '<link name="{}"><inertial><mass value="0.1"/></inertial></link><joint name="{}" type="{}">{}</joint>'
+    spin = point.format("bit", "spin", "continuous", '<parent link="tool0"/><child link="bit"/><axis xyz="0 0 1"/>')
+    driven = '<joint name="spin"><command_interface name="effort"/></joint></ros2_control>'
+    path.write_text(text.replace("</ros2_control>", driven).replace("</robot>", f"{spin}</robot>"))
+    assert "'spin' moves next to no inertia" in check_robot(path, "bit", first_run=False)[0]

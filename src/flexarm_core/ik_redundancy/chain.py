@@ -10,7 +10,7 @@ from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import RobotDescription
-from flexarm_core.robot.dynamics_check import check_independent
+from flexarm_core.robot.dynamics_check import coupled
 from flexarm_core.robot.kinematic_chain import PRISMATIC, joints_inboard, link_rows, next_frame, turned_frame
 from flexarm_core.turns import Turns
 from flexarm_core.types import Array
@@ -74,7 +74,8 @@ def build_chain(description: RobotDescription, tool_frame: str = "") -> Chain:
     if not joints or path[0].parent != base:
         raise RobotDescriptionError(f"no actuated joint lies between '{base}' and the tool frame '{tool}'")
     for joint in joints:
-        check_independent(joint)
+        if joint.mimic:
+            raise coupled(joint)
     names, links = link_rows(path, [joint.name for joint in joints], np.eye(4))
     return Chain(
         joint_names=tuple(names),

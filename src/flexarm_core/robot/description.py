@@ -66,7 +66,8 @@ class Joint:
         damping: viscous damping ``<dynamics damping>`` [N*m*s/rad | N*s/m].
         friction: static friction ``<dynamics friction>`` [N*m | N].
         armature: rotor inertia reflected through the gear, 0 if ``<ros2_control>`` gives none [kg*m^2 | kg].
-        mimic: joint that this joint mimics (``<mimic>``), empty if it is independent.
+        mimic: joint that this joint mimics, ``q = multiplier * q_mimic + offset``; empty if it is independent.
+        multiplier, offset: factor, and offset [rad | m], of ``<mimic>``.
     """
 
     name: str
@@ -83,6 +84,8 @@ class Joint:
     friction: float
     armature: float = 0.0
     mimic: str = ""
+    multiplier: float = 1.0
+    offset: float = 0.0
 
     @property
     def endless(self) -> bool:
@@ -213,6 +216,8 @@ class RobotDescription:
         joints: joints by name, parents before children.
         actuated: names of the actuated joints, in tree order.
         elastic: elastic joints of the base, in tree order.
+        outside: positions of the joints outside of the arm (:func:`held_joints.joints_outside`), which are fixed joints
+            here and in ``text``, by name [rad | m].
         force_torque_sensors: force/torque sensors by name.
         flexible_links: flexible links by name.
         strain_gauges: strain gauges by name.
@@ -226,6 +231,7 @@ class RobotDescription:
     joints: dict[str, Joint]
     actuated: tuple[str, ...]
     elastic: tuple[ElasticJoint, ...]
+    outside: dict[str, float]
     force_torque_sensors: dict[str, ForceTorqueSensor]
     flexible_links: dict[str, FlexibleLink]
     strain_gauges: dict[str, StrainGauge]
@@ -237,15 +243,25 @@ class RobotDescription:
         return self.joints[self.actuated[0]].parent
 
     def tip_links(self) -> list[str]:
-        """Return the names of the links without children."""
-        parents = {joint.parent for joint in self.joints.values()}
-        return [name for name in self.links if name not in parents]
+        """Return the names of the links without children; links on joints outside of the arm are not counted."""
+        carried = self._carried_outside()
+        parents = {joint.parent for joint in self.joints.values() if joint.child not in carried}
+        return [name for name in self.links if name not in parents and name not in carried]
+
+    def _carried_outside(self) -> set[str]:
+        """Return the links that joints outside of the arm carry."""
+        carried: set[str] = set()
+        for joint in self.joints.values():  # parents first
+            if joint.name in self.outside or joint.parent in carried:
+                carried.add(joint.child)
+        return carried
 
     def tool_frame(self, wanted: str = "") -> str:
         """Return the tool frame: the link ``wanted``, else ``tool0`` (REP-199), else the only tip link.
 
         Raises:
-            RobotDescriptionError: the link does not exist, or there are several tip links and no ``tool0``.
+            RobotDescriptionError: the link does not exist or is outside of the arm; or there is no ``tool0``, but
+                several tip links.
         """
         if not isinstance(wanted, str):
             raise RobotDescriptionError(f"the tool frame must be the name of a link, got {type(wanted).__name__}")
@@ -255,9 +271,15 @@ class RobotDescription:
                     f"tool frame '{wanted}' is not a link of robot '{self.name}'; links: {', '.join(self.links)}",
                     link=wanted,
                 )
+            if wanted in self._carried_outside():
+                raise RobotDescriptionError(
+                    f"tool frame '{wanted}' is moved by joints outside of the arm ({', '.join(self.outside)}), which"
+                    " follow others (<mimic>) or have no command interface: choose a link of the arm",
+                    link=wanted,
+                )
             return wanted
         if "tool0" in self.links:
-            return "tool0"
+            return self.tool_frame("tool0")
         tips = self.tip_links()
         if len(tips) == 1:
             return tips[0]

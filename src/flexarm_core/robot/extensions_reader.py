@@ -54,15 +54,10 @@ def read_elastic_joints(element: Element, joints: dict[str, Joint]) -> tuple[Ela
     return tuple(by_name[name] for name in movable if name in by_name)
 
 
-def read_actuated_joints(
+def read_commanded_joints(
     element: Element, joints: dict[str, Joint], elastic: tuple[ElasticJoint, ...]
 ) -> tuple[str, ...]:
-    """Return the names of the actuated joints, in tree order.
-
-    These are the joints with a command interface in ``<ros2_control>``; if there are none, all movable joints that are
-    not elastic. Joints that follow others (``<mimic>``) need no command interface.
-    """
-    movable = [name for name, joint in joints.items() if joint.kind != "fixed"]
+    """Return the names of the joints with a command interface in ``<ros2_control>``, fixed ones among them."""
     springs = {joint.name for joint in elastic}
     commanded = []
     for tag in element.findall("./ros2_control/joint"):
@@ -78,14 +73,27 @@ def read_actuated_joints(
                     joint=name,
                 )
             commanded.append(name)
+    return tuple(commanded)
+
+
+def actuated_joints(
+    joints: dict[str, Joint], elastic: tuple[ElasticJoint, ...], commanded: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the names of the actuated joints, in tree order.
+
+    These are the movable joints with a command interface; if no joint has one, all movable joints that are not elastic.
+    """
+    movable = [name for name, joint in joints.items() if joint.kind != "fixed"]
+    springs = {joint.name for joint in elastic}
     actuated = [name for name in movable if name not in springs and (not commanded or name in commanded)]
     if not actuated:
         raise RobotDescriptionError("no actuated joint: every movable joint is elastic or has no command interface")
     free = [name for name in movable if name not in springs and name not in actuated and not joints[name].mimic]
     if free:
         raise RobotDescriptionError(
-            f"joint '{free[0]}' moves but is neither actuated nor elastic: give it a <command_interface> in"
-            " <ros2_control>, an <elastic_joint> in <flexibility>, or make it fixed",
+            f"joint '{free[0]}' moves joints of the arm but is neither actuated nor elastic: give it a"
+            " <command_interface> in <ros2_control> or an <elastic_joint> in <flexibility>; or hold it at a position"
+            f" (robot: {{held: {{{free[0]}: 0.0}}}} in a scenario), or make it fixed",
             joint=free[0],
         )
     return tuple(actuated)

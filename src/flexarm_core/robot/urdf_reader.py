@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -16,14 +18,23 @@ from urdf_parser_py import urdf, xml_reflection
 
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import Joint, Link, RobotDescription, Shape
-from flexarm_core.robot.dynamics_check import check_dynamics
+from flexarm_core.robot.dynamics_check import check_dynamics, with_shared_inertia
 from flexarm_core.robot.extensions_reader import (
-    read_actuated_joints,
+    actuated_joints,
     read_armatures,
+    read_commanded_joints,
     read_elastic_joints,
     read_flexible_links,
     read_force_torque_sensors,
     read_imus,
+)
+from flexarm_core.robot.held_joints import (
+    fixed_joint,
+    held_positions,
+    initial_positions,
+    joints_outside,
+    leader,
+    write_held,
 )
 from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_core.robot.xml_reader import read_robot_xml
@@ -31,14 +42,19 @@ from flexarm_core.types import Array
 
 GRAY = (0.6, 0.6, 0.65, 1.0)  # color of shapes without a material
 MOVABLE_TYPES = ("revolute", "continuous", "prismatic")
+FREE_TYPES = ("floating", "planar")  # several degrees of freedom: they can only be held
 
 
-def parse_robot_description(text: str, massless: bool = False) -> RobotDescription:
+def parse_robot_description(
+    text: str, massless: bool = False, held: Mapping[str, float] | None = None
+) -> RobotDescription:
     """Read and check a robot description.
 
     Args:
         text: URDF text (already expanded, not xacro).
         massless: whether to skip the checks for dynamics (:mod:`dynamics_check`), which kinematics does not need.
+        held: positions of joints that are to be read as fixed, by name [rad | m]; a floating or planar joint is held at
+            0. Joints outside of the arm need not be named.
 
     Raises:
         RobotDescriptionError: the text is not valid XML or URDF, fails the checks for dynamics, or has invalid
@@ -51,7 +67,19 @@ def parse_robot_description(text: str, massless: bool = False) -> RobotDescripti
     joints = _sort_joints(robot)
     root = robot.get_root()
     elastic = read_elastic_joints(element, joints)
-    actuated = read_actuated_joints(element, joints, elastic)
+    commanded = read_commanded_joints(element, joints, elastic)
+    springs = [joint.name for joint in elastic]
+    held = held or {}
+    outside = joints_outside(joints, springs, [name for name in commanded if joints[name].kind != "fixed"])
+    outside -= {name for name in outside if leader(joints, name) in held}
+    positions = held_positions(joints, springs, outside, held, initial_positions(element))
+    for name, position in positions.items():
+        joints[name] = fixed_joint(joints[name], position)
+    if positions:
+        text = write_held(element, joints, positions)
+    for joint in joints.values():
+        _check_movable(joint)
+    actuated = actuated_joints(joints, elastic, commanded)
     for name in (spring.name for spring in elastic):  # no motor: an effort limit of 0 means none
         joints[name] = replace(joints[name], effort_limit=joints[name].effort_limit or np.inf)
     for name, armature in read_armatures(element, actuated).items():
@@ -65,11 +93,13 @@ def parse_robot_description(text: str, massless: bool = False) -> RobotDescripti
         joints=joints,
         actuated=actuated,
         elastic=elastic,
+        outside={name: position for name, position in positions.items() if name in outside},
         force_torque_sensors=read_force_torque_sensors(element, links),
         flexible_links=flexible,
         strain_gauges=gauges,
         imus=read_imus(element, links),
     )
+    description = replace(description, links=with_shared_inertia(description))
     if not massless:
         check_dynamics(description)
     _check_elastic_below_arm(description)
@@ -78,7 +108,10 @@ def parse_robot_description(text: str, massless: bool = False) -> RobotDescripti
 
 def _read_urdf(element: ElementTree.Element) -> urdf.Robot:
     plain = ElementTree.Element("robot", element.attrib)
-    plain.extend(child for child in element if child.tag in ("link", "joint", "material"))
+    plain.extend(deepcopy(child) for child in element if child.tag in ("link", "joint", "material"))
+    for material in plain.iter("material"):
+        for texture in material.findall("texture"):  # not shown, and often without the file that the parser asks for
+            material.remove(texture)
     problems: list[str] = []
     report = xml_reflection.core.on_error
     xml_reflection.core.on_error = problems.append
@@ -125,10 +158,8 @@ def _convert_link(link: urdf.Link, colors: dict[str, tuple[float, ...]]) -> Link
             raise RobotDescriptionError(
                 f"link '{link.name}': <inertial> holds a number that is not finite", link=link.name
             )
-        if mass < 0.0 or np.linalg.eigvalsh(inertia)[0] < -1e-12 * max(1.0, float(np.abs(inertia).max())):
-            raise RobotDescriptionError(
-                f"link '{link.name}': negative mass or inertia not positive semidefinite", link=link.name
-            )
+        if mass < 0.0:
+            raise RobotDescriptionError(f"link '{link.name}': <mass> is {mass}, expected a number >= 0", link=link.name)
     return Link(link.name, mass, center, inertia, tuple(_shapes(link, colors)))
 
 
@@ -153,53 +184,67 @@ def _shapes(link: urdf.Link, colors: dict[str, tuple[float, ...]]) -> list[Shape
 
 
 def _convert_joint(joint: urdf.Joint) -> Joint:
-    if joint.type in ("floating", "planar"):
-        raise RobotDescriptionError(
-            f"joint '{joint.name}': type '{joint.type}' is not supported; to lock it, make it fixed",
-            joint=joint.name,
-        )
-    if joint.type not in (*MOVABLE_TYPES, "fixed"):
+    if joint.type not in (*MOVABLE_TYPES, *FREE_TYPES, "fixed"):
         raise RobotDescriptionError(
             f"joint '{joint.name}': type '{joint.type}' is not supported; use {', '.join(MOVABLE_TYPES)} or fixed",
             joint=joint.name,
         )
     axis = np.array(joint.axis if joint.axis is not None else (1.0, 0.0, 0.0), dtype=float)
     norm = float(np.linalg.norm(axis))
-    if joint.type != "fixed" and not norm > 1e-9:
-        raise RobotDescriptionError(f"joint '{joint.name}': <axis> has no direction", joint=joint.name)
     limit, dynamics = joint.limit, joint.dynamics
     bounded = limit is not None and joint.type in ("revolute", "prismatic")
     lower = float(limit.lower or 0.0) if bounded else -np.inf
     upper = float(limit.upper or 0.0) if bounded else np.inf
-    if not lower < upper:
-        raise RobotDescriptionError(
-            f"joint '{joint.name}': lower limit {lower} is not below upper limit {upper}", joint=joint.name
-        )
     damping, friction = (float(dynamics.damping or 0.0), float(dynamics.friction or 0.0)) if dynamics else (0.0, 0.0)
     if damping < 0.0 or friction < 0.0:
         raise RobotDescriptionError(
             f"joint '{joint.name}': <dynamics> is negative: {damping}, {friction}", joint=joint.name
         )
     velocity, effort = _limit(joint, "velocity"), _limit(joint, "effort")
-    if velocity == 0.0 and joint.type != "fixed":
-        raise RobotDescriptionError(
-            f"joint '{joint.name}': <limit velocity> is 0: it could not move; make it fixed", joint=joint.name
-        )
+    mimic = joint.mimic if joint.type != "fixed" else None
     return Joint(
         name=joint.name,
         kind=joint.type,
         parent=joint.parent,
         child=joint.child,
         transform_child_to_parent=_transform(joint.origin),
-        axis=axis / norm if norm > 0.0 else axis,
+        axis=axis / norm if norm > 1e-9 else np.zeros(3),
         lower=lower,
         upper=upper,
         velocity_limit=velocity,
         effort_limit=effort,
         damping=damping,
         friction=friction,
-        mimic=str(joint.mimic.joint) if joint.mimic is not None and joint.type != "fixed" else "",
+        mimic="" if mimic is None else str(mimic.joint),
+        multiplier=1.0 if mimic is None or mimic.multiplier is None else float(mimic.multiplier),
+        offset=0.0 if mimic is None or mimic.offset is None else float(mimic.offset),
     )
+
+
+def _check_movable(joint: Joint) -> None:
+    """Raise RobotDescriptionError if a joint of the arm cannot move as it is described."""
+    if joint.kind in FREE_TYPES:
+        raise RobotDescriptionError(
+            f"joint '{joint.name}': type '{joint.kind}' is not supported; hold it (in a scenario, robot: {{held:"
+            f" {{{joint.name}: 0.0}}}}), or make it fixed",
+            joint=joint.name,
+        )
+    if joint.kind == "fixed":
+        return
+    if not joint.axis.any():
+        raise RobotDescriptionError(f"joint '{joint.name}': <axis> has no direction", joint=joint.name)
+    if not joint.lower < joint.upper:
+        raise RobotDescriptionError(
+            f"joint '{joint.name}': lower limit {joint.lower} is not below upper limit {joint.upper}; a joint that"
+            " turns without limits is continuous",
+            joint=joint.name,
+        )
+    if joint.velocity_limit == 0.0:
+        raise RobotDescriptionError(
+            f"joint '{joint.name}': <limit velocity> is 0: it could not move; give what the drive can do, or make it"
+            " fixed",
+            joint=joint.name,
+        )
 
 
 def _limit(joint: urdf.Joint, name: str) -> float:

@@ -154,7 +154,9 @@ class ArmNode(LifecycleNode):
         finally:
             self.configuring = False
         self.table.on_change(self.change)
-        self.diagnostics.announce(OK, "configured", anew=True)
+        fixed = ", ".join(f"{name} at {position:g}" for name, position in description.outside.items())
+        note = f"; not of the arm, read as fixed: {fixed}" if fixed else ""
+        self.diagnostics.announce(OK, f"configured{note}", anew=True)
         return super().on_configure(state)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:

@@ -12,6 +12,7 @@ from flexarm_core.flexible_dynamics.modal_data import ModalData, load_modal_data
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_tools.check.arm import find_arm
 from flexarm_tools.check.description import description_steps
 from flexarm_tools.check.extensions import extension_steps
 from flexarm_tools.check.stages import stage_step
@@ -25,6 +26,7 @@ def check_robot(
     arguments: dict[str, str] | None = None,
     write: Path | None = None,
     first_run: bool = True,
+    held: dict[str, float] | None = None,
 ) -> tuple[str, bool]:
     """Read a description as all parts of the suite do, and go through the ten steps of docs/own_robot.md.
 
@@ -34,6 +36,7 @@ def check_robot(
         arguments: xacro arguments.
         write: scenario file to write if a first run was found.
         first_run: whether to search for a first run (steps 9 and 10), which requires dry runs.
+        held: positions of joints that are not of the arm, by name [rad | m]; more are held where :func:`find_arm` says.
 
     Returns:
         Report as text; and whether the description can be used and, if requested, a scenario for it was found and
@@ -45,28 +48,26 @@ def check_robot(
     if write is not None and write.exists():
         raise ConfigError(f"'{write}' exists and stays as it is: choose another name, or remove it")
     try:
-        description = parse_robot_description(load_robot_description(path, arguments), massless=True)
+        text = load_robot_description(path, arguments)
+        arm = find_arm(text, tool_frame, held)
+        description = parse_robot_description(text, massless=True, held=arm.held)
         flexible = load_flexible_links(description)
     except FlexarmError as error:
         return f"{path.name}: cannot be used\n  error: {error}", False
     try:
-        model = ArmModel(description, tool_frame)
+        model = ArmModel(description, arm.tool_frame)
     except FlexarmError as error:
-        tip = description.tip_links()[0]
-        return (
-            f"{path.name}: cannot be used\n  error: {error}\n"
-            f"  for example: flexarm check {path.name} --tool-frame {tip}; in a scenario robot: {{tool_frame: {tip}}}"
-        ), False
+        return f"{path.name}: cannot be used\n  error: {error}", False
     stages, simulated = stage_step(model)
     usable = simulated
-    steps = [*description_steps(model), *extension_steps(model, flexible), stages]
+    steps = [*description_steps(model, arm), *extension_steps(model, flexible), stages]
     if simulated and first_run:
         proposal = propose(model, flexible)
-        steps += start_steps(proposal, path, arguments or {}, write)
+        steps += start_steps(proposal, path, arguments or {}, arm.held, write)
         if write is not None:
             usable = proposal.run is not None
             if usable:
-                _write(write, proposal.scenario(path, write.parent, arguments or {}))
+                _write(write, proposal.scenario(path, write.parent, arguments or {}, arm.held))
     lines = [f"{path.name}: robot '{description.name}'" + ("" if simulated else ": cannot be used for dynamics yet")]
     for number, step in enumerate(steps, start=1):
         lines += step.text(number)

@@ -8,12 +8,15 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import Link
 from flexarm_core.robot.dynamics_check import impossible_inertia, massless_joints
 from flexarm_core.types import ArmState, Array
+from flexarm_tools.check.arm import Arm
 from flexarm_tools.check.step import CheckStep, Finding
 
 POSTURES = 200  # number of random postures in which the gravity effort is checked
 LONGEST = 100.0  # [m] length of an arm, or limit of a slide, beyond which lengths may be in millimeters
 MOST_TURNED, FASTEST = 30.0, 30.0  # [rad], and [rad/s | m/s], beyond which limits may be in degrees or millimeters
 NO_LIMIT = 1e4  # from which on limits mean that there is none
+FASTEST_DAMPING = 1e-4  # [s] time constant below which damping is no physical one
+MOST_ACCELERATION = 1e6  # [rad/s^2 | m/s^2] beyond which a joint has no inertia for its effort
 WIDE = 2.0  # multiple of the length of all links that no radius of gyration and no center of mass has
 SMALLEST = 0.05  # [m] shorter arms count as so long
 INERTIAL = (
@@ -24,13 +27,14 @@ INERTIAL = (
 )
 
 
-def description_steps(model: ArmModel) -> list[CheckStep]:
+def description_steps(model: ArmModel, arm: Arm) -> list[CheckStep]:
     """Check frames, tool, masses and limits.
 
     Args:
         model: model of the robot; joints that move no mass are allowed here, and are reported.
+        arm: what was taken for the arm.
     """
-    return [_frames(model), _tool(model), _masses(model), _limits(model)]
+    return [_frames(model), _tool(model, arm), _masses(model), _limits(model)]
 
 
 def random_postures(model: ArmModel, count: int) -> Array:
@@ -56,9 +60,27 @@ def _frames(model: ArmModel) -> CheckStep:
     )
 
 
-def _tool(model: ArmModel) -> CheckStep:
+def _tool(model: ArmModel, arm: Arm) -> CheckStep:
     tips = ", ".join(model.description.tip_links())
-    return CheckStep("Tool", (f"tool frame   {model.tool_frame}", f"tips         {tips}"))
+    lines = [f"tool frame   {model.tool_frame}", f"tips         {tips}"]
+    held = arm.held | model.description.outside
+    lines += [f"not of the arm, read as fixed: {_positions(held)}"] if held else []
+    findings = []
+    if arm.guessed:
+        findings.append(Finding(f"warning: '{model.tool_frame}' is a guess: choose another link with --tool-frame"))
+    if arm.held:
+        findings.append(
+            Finding("warning: are these joints where they are held? choose with --hold JOINT:=POSITION, for each one")
+        )
+    return CheckStep("Tool", tuple(lines), tuple(findings))
+
+
+def _positions(held: dict[str, float]) -> str:
+    """Describe held joints in words, those at the same position together."""
+    together: dict[float, list[str]] = {}
+    for name, position in held.items():
+        together.setdefault(position, []).append(name)
+    return "; ".join(f"at {position:g} {', '.join(names)}" for position, names in together.items())
 
 
 def _masses(model: ArmModel) -> CheckStep:
@@ -99,8 +121,8 @@ def _wrong_inertia(link: Link, reach: float) -> tuple[str, str] | None:
     largest = float(np.linalg.eigvalsh(link.inertia)[-1])
     if largest <= 0.0:
         return "warning", f"{link.mass:g} kg without a moment of inertia: a point mass; MuJoCo is given some"
-    if wrong := impossible_inertia(link):
-        return "error", wrong
+    if wrong := impossible_inertia(link.inertia):
+        return "error", f"{wrong}; `flexarm check ROBOT --repair COPY.urdf` writes the nearest one that is"
     room = WIDE * max(reach, SMALLEST)
     if (gyration := np.sqrt(largest / link.mass)) > room:
         why = f"are of a body {2.0 * gyration:.4g} m wide, the links are {reach:.4g} m long together"
@@ -129,9 +151,25 @@ def _limits(model: ArmModel) -> CheckStep:
         if limit == 0.0
     ]
     if not massless_joints(model.description):
-        weight = np.max(
-            [np.abs(model.blocks(state_at(model, q)).c_m) for q in random_postures(model, POSTURES)], axis=0
-        )
+        blocks = [model.blocks(state_at(model, q)) for q in random_postures(model, POSTURES)]
+        weight = np.max([np.abs(block.c_m) for block in blocks], axis=0)
+        moved = np.min([np.diag(block.H_m) for block in blocks], axis=0)
+        effort = np.where(np.isfinite(model.effort_limit), model.effort_limit, 1.0)
+        findings += [
+            Finding(
+                f"missing: '{model.joint_names[i]}' moves next to no inertia, {moved[i]:.2g} kg*m^2: what it carries"
+                " needs a moment of inertia (a point mass on the axis has none), or the joint an armature"
+            )
+            for i in np.flatnonzero(effort > MOST_ACCELERATION * moved)
+        ]
+        findings += [
+            Finding(
+                f"warning: <dynamics damping> of '{model.joint_names[i]}' ends a motion of {moved[i]:.2g} {unit} within"
+                f" {moved[i] / model.D_m[i]:.2g} s, faster than the plant's steps: decimal point?"
+            )
+            for i in np.flatnonzero(model.D_m * FASTEST_DAMPING > moved)
+            for unit in ("kg" if model.description.joints[model.joint_names[i]].kind == "prismatic" else "kg*m^2",)
+        ]
         for i in np.flatnonzero((weight > model.effort_limit) & (model.effort_limit > 0.0)):
             findings.append(
                 Finding(

@@ -32,13 +32,14 @@ class Proposal:
     model: ArmModel  # model of the arm, with the gravity of the run
     refused: tuple[str, ...]  # why earlier candidates were rejected, in the order of the attempts
 
-    def scenario(self, description: Path, folder: Path, arguments: dict[str, str]) -> str:
+    def scenario(self, description: Path, folder: Path, arguments: dict[str, str], held: dict[str, float]) -> str:
         """Return the text of the scenario for a file in a folder.
 
         Args:
             description: robot description file.
             folder: folder of the scenario file.
             arguments: xacro arguments of the description.
+            held: positions of joints that are not of the arm, by name [rad | m].
 
         Raises:
             ConfigError: there is no run.
@@ -46,7 +47,7 @@ class Proposal:
         if self.run is None:
             raise ConfigError("there is no first run to write; step 10 says what was tried")
         path = os.path.relpath(description.resolve(), folder.resolve())
-        return scenario_text(self.model, self.run, path, arguments)
+        return scenario_text(self.model, self.run, path, arguments, held)
 
 
 def propose(model: ArmModel, flexible: dict[str, ModalData], packages: Packages | None = None) -> Proposal:
@@ -64,7 +65,7 @@ def propose(model: ArmModel, flexible: dict[str, ModalData], packages: Packages 
             weighed = ArmModel(model.description, model.tool_frame, gravity)
             for run in first_runs(weighed, gravity, flexible):
                 path = Path(folder) / "first_run.yaml"
-                path.write_text(scenario_text(weighed, run, "robot.urdf", {}), encoding="utf-8")
+                path.write_text(scenario_text(weighed, run, "robot.urdf"), encoding="utf-8")
                 try:
                     failure = dry_run(load_scenario(path, packages)).failure
                 except FlexarmError as error:
@@ -75,13 +76,16 @@ def propose(model: ArmModel, flexible: dict[str, ModalData], packages: Packages 
     return Proposal(None, model, tuple(refused))
 
 
-def start_steps(proposal: Proposal, path: Path, arguments: dict[str, str], write: Path | None) -> list[CheckStep]:
+def start_steps(
+    proposal: Proposal, path: Path, arguments: dict[str, str], held: dict[str, float], write: Path | None
+) -> list[CheckStep]:
     """Return the steps for rate and gains, and for the scenario.
 
     Args:
         proposal: result of the search for a first run.
         path: robot description file.
         arguments: xacro arguments.
+        held: positions of joints that are not of the arm, by name [rad | m].
         write: scenario file that is written; None: the scenario is printed.
     """
     run = proposal.run
@@ -115,7 +119,7 @@ def start_steps(proposal: Proposal, path: Path, arguments: dict[str, str], write
         name = f"{path.name.split('.')[0]}_study.yaml"
         scenario = Finding(
             f"to write this scenario: `flexarm check {path.name} --write {name}`; to run it: `flexarm run {name}`",
-            tuple(proposal.scenario(path, path.parent, arguments).splitlines()),
+            tuple(proposal.scenario(path, path.parent, arguments, held).splitlines()),
         )
     return [
         CheckStep("Rate and gains", tuple(lines), tuple(findings)),
@@ -142,7 +146,13 @@ def what_moves(run: FirstRun) -> str:
     return f"{what} by [{way}] in {run.time:g} s{where}, {with_what}"
 
 
-def scenario_text(model: ArmModel, run: FirstRun, description: str, arguments: dict[str, str]) -> str:
+def scenario_text(
+    model: ArmModel,
+    run: FirstRun,
+    description: str,
+    arguments: dict[str, str] | None = None,
+    held: dict[str, float] | None = None,
+) -> str:
     """Return the text of a scenario file.
 
     Args:
@@ -150,10 +160,13 @@ def scenario_text(model: ArmModel, run: FirstRun, description: str, arguments: d
         run: first run of the scenario.
         description: path of the robot description, relative to the folder of the scenario file.
         arguments: xacro arguments of the description.
+        held: positions of joints that are not of the arm, by name [rad | m].
     """
-    pairs = ", ".join(f"{_quoted(key)}: {_quoted(value)}" for key, value in arguments.items())
+    pairs = ", ".join(f"{_quoted(key)}: {_quoted(value)}" for key, value in (arguments or {}).items())
     robot = f"description: {_quoted(description)}, tool_frame: {_quoted(model.tool_frame)}"
     robot += f", arguments: {{{pairs}}}" if pairs else ""
+    stay = ",\n    ".join(f"{_quoted(name)}: {position!r}" for name, position in (held or {}).items())
+    robot += f",\n  held: {{{stay}}}" if stay else ""
     bends = bool(model.description.flexible_links)
     goal = f"<= {run.tolerance:g}"
     lines = [

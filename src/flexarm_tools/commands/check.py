@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from pathlib import Path
 
@@ -16,13 +17,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("file", metavar="ROBOT.urdf|.xacro|MODES.npz")
     parser.add_argument("--tool-frame", default="", metavar="LINK")
+    parser.add_argument(
+        "--hold",
+        action="append",
+        default=[],
+        type=_position,
+        metavar="JOINT:=POSITION",
+        help="joint that is not of the arm, and where it stays [rad | m]",
+    )
     parser.add_argument("--write", default=None, metavar="STUDY.yaml", help="write the first run that it proposes")
+    parser.add_argument(
+        "--repair", default=None, metavar="COPY.urdf", help="write a copy with the nearest physical inertias"
+    )
     add_xacro_arguments(parser)
+
+
+def _position(text: str) -> tuple[str, float]:
+    name, sign, value = text.partition(":=")
+    try:
+        position = float(value)
+    except ValueError:
+        position = math.nan
+    if not sign or not name or not math.isfinite(position):
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form JOINT:=POSITION")
+    return name, position
 
 
 def run(options: argparse.Namespace) -> int:
     """Check the file, and print the findings."""
     from flexarm_tools.check.check import check_modal_data, check_robot
+    from flexarm_tools.check.repair import repair
 
     path = Path(options.file)
     if path.suffix == ".npz":
@@ -34,7 +58,10 @@ def run(options: argparse.Namespace) -> int:
                 file=sys.stderr,
                 flush=True,
             )
+        if options.repair is not None:
+            print(repair(path, Path(options.repair), dict(options.arguments)))
+            return 0
         write = None if options.write is None else Path(options.write)
-        text, usable = check_robot(path, options.tool_frame, dict(options.arguments), write)
+        text, usable = check_robot(path, options.tool_frame, dict(options.arguments), write, held=dict(options.hold))
     print(text)
     return 0 if usable else EXIT_FAILED

@@ -94,11 +94,11 @@ def requested_robot(request: LaunchRequest, packages: Packages | None = None) ->
         RobotDescriptionError: the robot description is invalid.
     """
     packages = packages or AmentPackages()
-    path, arguments, tool = request.robot, {}, request.tool_frame
+    path, arguments, tool, held = request.robot, {}, request.tool_frame, {}
     if request.scenario:
         robot = load_scenario(request.scenario, packages).robot
-        path, arguments, tool = str(robot.path), robot.arguments, tool or robot.tool_frame
-    return read_robot(robot_file(path, packages), arguments | xacro_arguments(request.robot_arguments), tool)
+        path, arguments, tool, held = str(robot.path), robot.arguments, tool or robot.tool_frame, robot.held
+    return read_robot(robot_file(path, packages), arguments | xacro_arguments(request.robot_arguments), tool, held)
 
 
 def robot_file(robot: str, packages: Packages | None = None) -> Path:
@@ -138,14 +138,16 @@ def xacro_arguments(text: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def read_robot(path: Path, arguments: dict[str, str], tool_frame: str = "") -> RobotSpec:
+def read_robot(
+    path: Path, arguments: dict[str, str], tool_frame: str = "", held: dict[str, float] | None = None
+) -> RobotSpec:
     """Read the robot of a URDF or xacro file.
 
     Raises:
         RobotDescriptionError: the file is invalid, or does not have the tool link.
     """
-    description = parse_robot_description(load_robot_description(path, arguments))
-    return RobotSpec(path, arguments, description.tool_frame(tool_frame), description)
+    description = parse_robot_description(load_robot_description(path, arguments), held=held)
+    return RobotSpec(path, arguments, description.tool_frame(tool_frame), description, held or {})
 
 
 def _by_name(request: LaunchRequest, names: Sequence[str], packages: Packages) -> Scenario:

@@ -92,8 +92,8 @@ def _read_robot(root: Section, packages: Packages) -> RobotSpec | None:
     if section is None:
         return None
     arguments, wanted = section.text_mapping("arguments", exact=True), section.text("tool_frame")
-    path = _robot_file(section, packages)
-    description = _describe(section, path, arguments)
+    path, held = _robot_file(section, packages), section.number_mapping("held")
+    description = _describe(section, path, arguments, held)
     if path is None or description is None:
         return None
     try:
@@ -101,7 +101,7 @@ def _read_robot(root: Section, packages: Packages) -> RobotSpec | None:
     except RobotDescriptionError as error:
         section.problem("tool_frame", str(error))
         return None
-    return RobotSpec(path, arguments, tool_frame, description)
+    return RobotSpec(path, arguments, tool_frame, description, held)
 
 
 def _read_plant_robot(root: Section, robot: RobotSpec | None, packages: Packages) -> RobotSpec | None:
@@ -109,11 +109,14 @@ def _read_plant_robot(root: Section, robot: RobotSpec | None, packages: Packages
     if section is None:
         return None
     arguments, path = section.text_mapping("arguments", exact=True), None
+    held = section.number_mapping("held")
+    if robot is not None and "held" not in section:
+        held = robot.held
     if "description" in section:
         path = _robot_file(section, packages)
     elif robot is not None:
         path, arguments = robot.path, robot.arguments | arguments
-    description = _describe(section, path, arguments)
+    description = _describe(section, path, arguments, held)
     if robot is None or path is None or description is None:
         return None
     for kind in ("actuated", "elastic"):
@@ -122,7 +125,7 @@ def _read_plant_robot(root: Section, robot: RobotSpec | None, packages: Packages
             section.problem("", f"its {kind} joints must be those of the robot, {wanted}; it has {found}")
     if robot.tool_frame not in description.links:
         section.problem("", f"the plant's robot has no link '{robot.tool_frame}', which is the robot's tool")
-    return RobotSpec(path, arguments, robot.tool_frame, description)
+    return RobotSpec(path, arguments, robot.tool_frame, description, held)
 
 
 def _robot_file(section: Section, packages: Packages) -> Path | None:
@@ -133,11 +136,13 @@ def _robot_file(section: Section, packages: Packages) -> Path | None:
     return None if wrong or not uri else path
 
 
-def _describe(section: Section, path: Path | None, arguments: dict[str, str]) -> RobotDescription | None:
+def _describe(
+    section: Section, path: Path | None, arguments: dict[str, str], held: dict[str, float]
+) -> RobotDescription | None:
     if path is None:
         return None
     try:
-        description = parse_robot_description(load_robot_description(path, arguments))
+        description = parse_robot_description(load_robot_description(path, arguments), held=held)
         load_flexible_links(description)  # report an invalid modal data file before the run
         return description
     except RobotDescriptionError as error:

@@ -73,6 +73,8 @@ def _value(key: Key, over_base: bool) -> Schema:
         return _mapping(key, _section(key.keys) if key.keys else figure, over_base)
     if key.kind is Kind.TEXT_MAPPING:
         return _mapping(key, _text(key), over_base)
+    if key.kind is Kind.NUMBER_MAPPING:
+        return _mapping(key, {"type": "number"}, over_base)
     if key.kind is Kind.PARAMETERS:
         return {"$ref": f"#/definitions/{'changed_' * over_base}parameters"}
     if key.kind is Kind.TEXTS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from flexarm_core.robot.description import RobotDescription
@@ -22,6 +22,7 @@ class RobotSpec:
     arguments: dict[str, str]  # xacro arguments
     tool_frame: str  # tool link
     description: RobotDescription  # content of the expanded file; `description.text` is the URDF
+    held: dict[str, float] = field(default_factory=dict)  # positions of joints that the file moves and the run does not
 
 
 @dataclass(frozen=True, slots=True)

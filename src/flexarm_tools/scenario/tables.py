@@ -22,6 +22,13 @@ ROBOT = (
         "`.urdf` or `.xacro` file: `package://PACKAGE/PATH`, or a path relative to this file",
     ),
     Key("arguments", Kind.TEXT_MAPPING, "xacro arguments", default="none"),
+    Key(
+        *("held", Kind.NUMBER_MAPPING),
+        "joints that are not of the arm, and where they stay: they are read as fixed; a floating or planar joint stays"
+        " at 0",
+        "rad or m",
+        "joints that only carry a gripper or follow others, see [robot description](robot_description.md#held-joints)",
+    ),
     Key("tool_frame", Kind.TEXT, "link whose origin is the tool", default="`tool0`, else the only tip link"),
 )
 
@@ -32,6 +39,7 @@ PLANT_ROBOT = (
         "xacro arguments; for the robot's own file they are added to the robot's",
         default="none",
     ),
+    Key("held", Kind.NUMBER_MAPPING, "as in [robot](#robot)", "rad or m", "those of the robot"),
 )
 
 NODES = (

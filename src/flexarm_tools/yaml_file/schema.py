@@ -17,6 +17,7 @@ class Kind(Enum):
     VECTOR = "three numbers"
     TEXTS = "list of texts"
     TEXT_MAPPING = "mapping of texts"
+    NUMBER_MAPPING = "mapping of numbers"
     PARAMETERS = "parameters"
     SECTION = "section"
     SECTIONS = "list of sections"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -126,6 +127,13 @@ class Section:
         """
         key, path, nodes = self.keys[name], join(self.path, name), self._named(name, Kind.TEXT_MAPPING)
         return {k: self._scalar(node, key, join(path, k), exact=exact) for k, node in nodes.items()}
+
+    def number_mapping(self, name: str) -> dict[str, float]:
+        """Return a mapping of finite numbers; those that are none are left out and reported."""
+        path, nodes = join(self.path, name), self._named(name, Kind.NUMBER_MAPPING)
+        key = replace(self.keys[name], kind=Kind.NUMBER)
+        numbers = {k: self._number(node, key, join(path, k)) for k, node in nodes.items()}
+        return {k: number for k, number in numbers.items() if number is not None}
 
     def parameters(self, name: str) -> dict[str, ParameterValue]:
         """Return ROS parameters."""

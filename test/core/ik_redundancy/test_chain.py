@@ -112,26 +112,30 @@ def commanded(text: str, *names: str) -> str:
     return text.replace("</robot>", f'{FINGERS}<ros2_control name="all" type="system">{tags}</ros2_control></robot>')
 
 
-def test_a_finger_that_follows_another_needs_no_command_interface():
+def test_fingers_that_nobody_of_the_arm_moves_are_not_of_the_chain():
     text = random_urdf(np.random.default_rng(2), 6)
     moving = [
         name for name, joint in parse_robot_description(text, massless=True).joints.items() if joint.kind != "fixed"
     ]
-    description = parse_robot_description(commanded(text, "finger1", *moving), massless=True)
-    assert (
-        build_chain(description, "tool0").joint_names
-        == build_chain(parse_robot_description(text, massless=True), "tool0").joint_names
-    )
-    with pytest.raises(RobotDescriptionError, match="'finger1' moves but is neither actuated nor elastic"):
-        parse_robot_description(commanded(text, *moving), massless=True)
+    alone = build_chain(parse_robot_description(text, massless=True), "tool0").joint_names
+    for names in ([*moving, "finger1"], moving, [*moving, "finger1", "finger2"]):
+        description = parse_robot_description(commanded(text, *names), massless=True)
+        assert build_chain(description, "tool0").joint_names == alone and tuple(description.outside) == (
+            "finger1",
+            "finger2",
+        )
 
 
 def test_a_chain_with_a_joint_that_follows_another_is_refused():
     text = random_urdf(np.random.default_rng(2), 6).replace("</robot>", f"{FINGERS}</robot>")
-    description = parse_robot_description(text, massless=True)
-    assert "finger1" in build_chain(description, "f1").joint_names
-    with pytest.raises(RobotDescriptionError, match="'finger2' mimics 'finger1'"):
-        build_chain(description, "f2")
+    with pytest.raises(RobotDescriptionError, match="'f1' is moved by joints outside of the arm .finger1, finger2"):
+        build_chain(parse_robot_description(text, massless=True), "f1")
+    last = """<link name="f3"/><joint name="twist" type="continuous"><parent link="f2"/><child link="f3"/></joint>"""
+    description = parse_robot_description(text.replace("</robot>", f"{last}</robot>"), massless=True)
+    with pytest.raises(RobotDescriptionError, match="'finger2' mimics 'finger1', and both belong to the arm"):
+        build_chain(description, "f3")
+    held = parse_robot_description(description.text, massless=True, held={"finger1": 0.02})
+    assert "twist" in build_chain(held, "f3").joint_names and "finger1" not in build_chain(held, "f3").joint_names
 
 
 def error_of(wanted, present):

@@ -19,8 +19,8 @@ LIMIT = r'(<joint name="joint1".*?<limit[^>]*)'
     ("pattern", "replacement", "said"),
     [
         (r'(<joint name="joint2".*?)</joint>', r'\1<mimic joint="joint1"/></joint>', "'joint2' mimics 'joint1'"),
-        ('<joint name="joint1" type="[^"]*"', '<joint name="joint1" type="floating"', "'joint1'.*'floating'.*lock it"),
-        ('<joint name="joint1" type="[^"]*"', '<joint name="joint1" type="planar"', "'joint1'.*'planar'.*lock it"),
+        ('<joint name="joint1" type="[^"]*"', '<joint name="joint1" type="floating"', "'joint1'.*'floating'.*hold it"),
+        ('<joint name="joint1" type="[^"]*"', '<joint name="joint1" type="planar"', "'joint1'.*'planar'.*hold it"),
         ("<elastic_joint ", "<elastic_jiont ", "no part 'elastic_jiont'; did you mean 'elastic_joint'"),
         ("<flexibility>", "<flexibilty>", "did you mean <flexibility>"),
         (r'name="base_x" stiffness="100.0"', 'name="base_x" stifness="1" stiffness="1"', "did you mean 'stiffness'"),
@@ -28,7 +28,11 @@ LIMIT = r'(<joint name="joint1".*?<limit[^>]*)'
         (r'<mass value="10.0"/>', '<mass value="1e200"/>', "link 'link1'.*beyond 1e"),
         (r'<mass value="10.0"/>', '<mass value="nan"/>', "link 'link1'.*expected a finite number"),
         (r'(<link name="link1">.*?)ixx="[^"]*"', r'\1ixx="9"', "link 'link1'.*are of no body"),
-        (r'(<link name="link1">.*?)ixx="[^"]*"', r'\1ixx="-9"', "link 'link1'.*not positive semidefinite"),
+        (
+            r'(<link name="link1">.*?)ixx="[^"]*"',
+            r'\1ixx="-9"',
+            "link 'link1': principal inertia -9 kg.m.2 is negative",
+        ),
         (r'"joint1"', '"universe"', "universe"),
         (r'<link name="link2"', '<link name="link1"', "link 'link1' is described 2 times"),
         (r'(<joint name="joint1".*?)</joint>', r'\1<dynamics damping="-1"/></joint>', "'joint1'.*negative"),

@@ -52,7 +52,7 @@ def _changed(text: str, pattern: str, replacement: str) -> str:
         (r'name="base_x" stiffness', 'name="joint3" stiffness', "joint3.*elastic.*command interface"),
         (r'type="revolute"', 'type="floating"', "'joint1'.*'floating' is not supported"),
         (r'<child link="link3"/>', '<child link="link7"/>', "link 'link7' does not exist"),
-        (r'<mass value="10.0"/>', '<mass value="-3"/>', "link 'link1'.*negative mass"),
+        (r'<mass value="10.0"/>', '<mass value="-3"/>', "link 'link1': <mass> is -3.0"),
         (r"<param name=\"frame_id\">base_ft<", '<param name="frame_id">nowhere<', "'nowhere' is not a link"),
         (r"</robot>", "", "not XML"),
     ],
@@ -71,7 +71,10 @@ def test_an_elastic_joint_outboard_of_an_actuated_one_is_refused(planar_3r_text)
 
 def test_a_joint_that_nobody_moves_is_refused(planar_3r_text):
     text = _changed(planar_3r_text, r'<joint name="joint3">\s*<command.*?</joint>', "")
-    with pytest.raises(RobotDescriptionError, match="'joint3' moves but is neither actuated nor elastic"):
+    with pytest.raises(RobotDescriptionError, match="'tool0' is moved by joints outside of the arm .joint3."):
+        parse_robot_description(text).tool_frame()
+    text = _changed(planar_3r_text, r'<joint name="joint2">\s*<command.*?</joint>', "")
+    with pytest.raises(RobotDescriptionError, match="'joint2' moves joints of the arm but is neither actuated"):
         parse_robot_description(text)
 
 

@@ -1,0 +1,171 @@
+"""Public robot descriptions that were not made for flexarm: how many get in, and whether they are read right.
+
+`strangers.py [NAME ...]` takes every URDF file of the packages example-robot-data and rtb-data, or those whose path
+contains a name (78 files, 5 min). Each goes through `flexarm check --write`; the scenario that it writes is run;
+and the model is compared with that of Pinocchio, which reads the file by itself and locks the held joints.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process per core
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from xml.etree import ElementTree
+
+import numpy as np
+import pinocchio as pin
+import table
+
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState
+from flexarm_tools.check.check import check_robot
+from flexarm_tools.metrics.figures import Figure, compute_figures, parse_goal
+from flexarm_tools.process.progress import Progress
+from flexarm_tools.run.in_process import run_in_process
+from flexarm_tools.scenario.file import load_scenario
+
+SITE = Path(np.__file__).resolve().parents[1]
+EQUAL = 1e-8  # largest relative difference of mass matrices and weights
+PROPOSAL = re.compile(r"\b(add|give|make|name|hold|remove|write|writes|is continuous|needs|choose)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a description."""
+
+    file: str
+    got_in: bool  # a scenario was written, and its run reached its goals
+    said: str  # why not
+    difference: float  # of mass matrix and weight from those of Pinocchio's own model, relative
+
+
+class Silent(Progress):
+    """Shows nothing."""
+
+    def show(self, now: float, end: float) -> None:
+        """Show nothing."""
+
+
+def descriptions(names: list[str]) -> list[Path]:
+    """The files."""
+    folders = ("cmeel.prefix/share/example-robot-data/robots", "rtbdata/xacro")
+    found = sorted({path for folder in folders for path in (SITE / folder).rglob("*.urdf")})
+    return [path for path in found if not names or any(name in str(path) for name in names)]
+
+
+def try_one(file: Path) -> Outcome:
+    """Check, run and compare a description."""
+    with TemporaryDirectory() as folder:
+        study = Path(folder) / "study.yaml"
+        said, usable = check_robot(file, write=study)
+        if not usable:
+            wrong = [line.strip() for line in said.splitlines() if re.match(r" *(error|missing|tried):", line)]
+            return Outcome(file.name, False, " | ".join(wrong), 0.0)
+        scenario = load_scenario(study)
+        figures = compute_figures(scenario.figures, run_in_process(scenario, Silent(file.name)))
+        failed = [figure.name for figure in figures if figure.goal is not None and not figure.holds]
+        model = ArmModel(scenario.robot.description, scenario.robot.tool_frame, scenario.gravity)
+        return Outcome(file.name, not failed, f"goals missed: {failed}" if failed else "", difference(file, model))
+
+
+def difference(file: Path, model: ArmModel) -> float:
+    """Largest relative difference of mass matrix, weight and tool position from those of the file in random postures.
+
+    Where the other joints stand still, mass matrix and weight of the arm are parts of those of the whole robot.
+    """
+    whole = pin.buildModelFromXML(file.read_text(encoding="utf-8"))
+    whole.gravity.linear = model.gravity
+    data, frame, worst = whole.createData(), whole.getFrameId(model.tool_frame, pin.FrameType.BODY), 0.0
+    rows = [whole.joints[whole.getJointId(name)].idx_v for name in model.joint_names]
+    given, rng = other_joints(file, model, whole), np.random.default_rng(0)
+    for _ in range(5):
+        q = rng.uniform(np.maximum(model.lower, -2.0), np.minimum(model.upper, 2.0))
+        for name, value in zip(model.joint_names, q, strict=True):
+            put(whole, given, name, value)
+        H = pin.crba(whole, data, given)
+        H = (np.triu(H) + np.triu(H, 1).T)[np.ix_(rows, rows)]
+        weight = pin.computeGeneralizedGravity(whole, data, given)[rows]
+        pin.framesForwardKinematics(whole, data, given)
+        state = ArmState(0, q, np.zeros(model.n), np.zeros(0), np.zeros(0))
+        blocks, tool = model.blocks(state), model.tool_kinematics(state, model.world_frame).position
+        for ours, theirs in ((blocks.H_m, H), (blocks.c_m, weight), (tool, data.oMf[frame].translation)):
+            worst = max(worst, float(np.abs(ours - theirs).max() / max(1e-3, np.abs(theirs).max())))
+    return worst
+
+
+def put(whole: pin.Model, q: np.ndarray, name: str, position: float) -> None:
+    """Write the position of a joint to the configuration of the whole robot."""
+    joint = whole.joints[whole.getJointId(name)]
+    q[joint.idx_q : joint.idx_q + joint.nq] = position if joint.nq == 1 else (np.cos(position), np.sin(position))
+
+
+def other_joints(file: Path, model: ArmModel, whole: pin.Model) -> np.ndarray:
+    """Configuration of the whole robot, with the joints that are not of the arm as the text of the model fixes them."""
+    given = {tag.get("name", ""): tag for tag in ElementTree.parse(file).getroot().findall("joint")}
+    read = {tag.get("name", ""): tag for tag in ElementTree.fromstring(model.description.text).findall("joint")}
+    q = pin.neutral(whole)
+    for name, joint in zip(list(whole.names)[1:], list(whole.joints)[1:], strict=True):
+        if name not in model.joint_names and joint.nv == 1:
+            put(whole, q, name, moved_by(given[name], read[name]))
+    return q
+
+
+def moved_by(given: ElementTree.Element, read: ElementTree.Element) -> float:
+    """Position at which a joint was fixed, from its two transforms."""
+    before, after = (pin.SE3(*_origin(tag)) for tag in (given, read))
+    tag = given.find("axis")
+    axis = np.array([float(word) for word in (tag.get("xyz", "1 0 0") if tag is not None else "1 0 0").split()])
+    axis /= np.linalg.norm(axis)
+    motion = before.actInv(after)
+    turns = given.get("type") != "prismatic"
+    return float(axis @ (pin.log3(motion.rotation) if turns else motion.translation))
+
+
+def _origin(joint: ElementTree.Element) -> tuple[np.ndarray, np.ndarray]:
+    tag = joint.find("origin")
+    values = {} if tag is None else tag.attrib
+    rpy, xyz = (np.array([float(word) for word in values.get(key, "0 0 0").split()]) for key in ("rpy", "xyz"))
+    return pin.rpy.rpyToMatrix(*rpy), xyz
+
+
+def measure(names: list[str]) -> Iterator[Figure]:
+    """The figures."""
+    files = descriptions(names)
+    with get_context("spawn").Pool(2, maxtasksperchild=15) as pool:
+        outcomes = list(pool.imap(try_one, files))
+    refused = [one for one in outcomes if not one.got_in]
+    helped = [one for one in refused if PROPOSAL.search(one.said)]
+    wrong = [one for one in outcomes if one.got_in and not one.difference <= EQUAL]
+    yield Figure("descriptions_tried", len(outcomes), "", parse_goal(">= 60"), "public descriptions")
+    yield Figure(
+        *("descriptions_in", (len(outcomes) - len(refused)) / len(outcomes), "", parse_goal(">= 0.95")),
+        "share that check and run bring to a quiet motion, unedited",
+        details={one.file: one.said[:300] for one in refused},
+    )
+    yield Figure(
+        *("refused_with_proposal", len(helped) / max(1, len(refused)), "", parse_goal("== 1")),
+        "share of the others that are told what to do",
+        details={one.file: one.said[:300] for one in refused if one not in helped},
+    )
+    yield Figure(
+        *("silently_wrong", len(wrong), "", parse_goal("== 0")),
+        "models that differ from Pinocchio's of the same file",
+        details={one.file: one.difference for one in wrong},
+    )
+
+
+def main() -> int:
+    """Run the measure."""
+    return table.run("strangers", [lambda: measure(sys.argv[1:])])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

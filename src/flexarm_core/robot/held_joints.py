@@ -1,0 +1,195 @@
+"""Held joints: movable joints outside of the arm (gripper fingers, head, wheels) become fixed joints.
+
+The arm then carries what hangs on them as rigid parts of its links, as ``pinocchio.buildReducedModel`` does. The text
+of the description says so too: all that read it see the same robot.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Collection, Mapping
+
+import numpy as np
+import pinocchio as pin
+
+from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.robot.description import Joint
+from flexarm_core.types import Array
+
+Element = ElementTree.Element
+MOVING_PARTS = ("axis", "limit", "mimic", "dynamics", "calibration", "safety_controller")  # of a joint that moves
+
+
+def joints_outside(joints: Mapping[str, Joint], springs: Collection[str], commanded: Collection[str]) -> set[str]:
+    """Return the joints that move but do not belong to the arm.
+
+    They carry no joint of the arm, and no command of the arm moves them: they have no command interface where other
+    joints have one, or they are coupled with others by ``<mimic>``, as the fingers of a gripper are.
+
+    Args:
+        joints: joints by name, parents before children.
+        springs: names of the elastic joints.
+        commanded: names of the joints with a command interface; empty: every joint that moves is driven.
+    """
+    moving = {name: joint for name, joint in joints.items() if joint.kind != "fixed"}
+    group = {name: leader(joints, name) for name in moving}
+    coupled = {group[name] for name, joint in moving.items() if joint.mimic}
+    found = {
+        name
+        for name in moving
+        if name not in springs and (group[name] in coupled or (commanded and name not in commanded))
+    }
+    inboard = {joint.child: joint for joint in joints.values()}
+    while True:
+        carriers: set[str] = set()
+        for name in moving:
+            if name not in found:
+                link = moving[name].parent
+                while link in inboard:
+                    carriers.add(inboard[link].name)
+                    link = inboard[link].parent
+        lost = {name for name in found if any(group[name] == group[other] for other in found & carriers)}
+        if not lost:
+            return found
+        found -= lost
+
+
+def leader(joints: Mapping[str, Joint], name: str) -> str:
+    """Return the joint that a joint follows in the end (``<mimic>``), or its own name.
+
+    Raises:
+        RobotDescriptionError: it follows itself, or a joint that does not exist.
+    """
+    seen = [name]
+    while mimic := joints[seen[-1]].mimic:
+        if mimic not in joints:
+            raise RobotDescriptionError(
+                f"joint '{seen[-1]}' mimics '{mimic}', which does not exist: name one that does, or remove <mimic>",
+                joint=seen[-1],
+            )
+        if mimic in seen:
+            raise RobotDescriptionError(f"joint '{name}' mimics itself: {' -> '.join((*seen, mimic))}", joint=name)
+        seen.append(mimic)
+    return seen[-1]
+
+
+def held_positions(
+    joints: Mapping[str, Joint],
+    springs: Collection[str],
+    outside: Collection[str],
+    wanted: Mapping[str, float],
+    initial: Mapping[str, float],
+) -> dict[str, float]:
+    """Return the position of every held joint [rad | m], in tree order.
+
+    A joint stays where it is wanted; else at its ``initial_value`` in ``<ros2_control>``; else at the position within
+    its limits that is nearest to zero. A joint that follows a held one stays at ``multiplier * q + offset``.
+
+    Args:
+        joints: joints by name.
+        springs: names of the elastic joints.
+        outside: joints outside of the arm.
+        wanted: positions of joints that are to be held, wherever they are, by name [rad | m].
+        initial: ``initial_value`` of joints in ``<ros2_control>`` by name [rad | m].
+
+    Raises:
+        RobotDescriptionError: a wanted joint does not exist, is fixed or elastic or follows another one, or the
+            position is beyond its limits.
+    """
+    for name, position in wanted.items():
+        joint = joints.get(name)
+        if joint is None or joint.kind == "fixed":
+            listed = ", ".join(other for other, joint in joints.items() if joint.kind != "fixed")
+            raise RobotDescriptionError(f"held: '{name}' is not a joint that moves; these do: {listed}")
+        if name in springs:
+            raise RobotDescriptionError(f"held: joint '{name}' is elastic: remove its <elastic_joint>", joint=name)
+        if joint.mimic:
+            raise RobotDescriptionError(f"held: joint '{name}' follows '{joint.mimic}': hold that one", joint=name)
+        if not joint.lower <= position <= joint.upper:  # also if it is not a number
+            raise RobotDescriptionError(
+                f"held: joint '{name}' cannot be at {position}, its limits are [{joint.lower:g}, {joint.upper:g}]",
+                joint=name,
+            )
+
+    def position_of(name: str) -> float:
+        joint = joints[name]
+        if joint.mimic:
+            return joint.multiplier * position_of(joint.mimic) + joint.offset
+        return wanted.get(name, initial.get(name, min(max(0.0, joint.lower), joint.upper)))
+
+    moving = [name for name, joint in joints.items() if joint.kind != "fixed"]
+    held = {name for name in moving if name in outside or leader(joints, name) in wanted}
+    return {name: float(position_of(name)) for name in moving if name in held}
+
+
+def initial_positions(element: Element) -> dict[str, float]:
+    """Return the ``initial_value`` of the position state interfaces of ``<ros2_control>`` by joint [rad | m].
+
+    What is not a finite number is left out: it belongs to simulators, which complain themselves.
+    """
+    found = {}
+    for joint in element.findall("./ros2_control/joint"):
+        for value in joint.findall("./state_interface[@name='position']/param[@name='initial_value']"):
+            try:
+                position = float(value.text or "")
+            except ValueError:
+                continue
+            if np.isfinite(position):
+                found[joint.get("name", "")] = position
+    return found
+
+
+def fixed_joint(joint: Joint, position: float) -> Joint:
+    """Return a joint as a fixed one at a position [rad | m]."""
+    transform = joint.transform_child_to_parent
+    if position != 0.0:
+        motion = np.eye(4)
+        if joint.kind == "prismatic":
+            motion[:3, 3] = position * joint.axis
+        else:
+            motion[:3, :3] = pin.exp3(position * joint.axis)
+        transform = transform @ motion
+    return Joint(
+        name=joint.name,
+        kind="fixed",
+        parent=joint.parent,
+        child=joint.child,
+        transform_child_to_parent=transform,
+        axis=joint.axis,
+        lower=-np.inf,
+        upper=np.inf,
+        velocity_limit=np.inf,
+        effort_limit=np.inf,
+        damping=0.0,
+        friction=0.0,
+    )
+
+
+def write_held(element: Element, joints: Mapping[str, Joint], held: Mapping[str, float]) -> str:
+    """Return the text of a description in which the held joints are fixed.
+
+    Args:
+        element: root element of the description, which is changed.
+        joints: joints by name, the held ones as :func:`fixed_joint` gives them.
+        held: position of each held joint [rad | m].
+    """
+    for tag in element.findall("joint"):
+        name = tag.get("name", "")
+        if name not in held:
+            continue
+        tag.set("type", "fixed")
+        for part in [part for part in tag if part.tag in MOVING_PARTS or (part.tag == "origin" and held[name] != 0.0)]:
+            tag.remove(part)
+        if held[name] != 0.0:
+            transform = joints[name].transform_child_to_parent
+            tag.append(
+                Element("origin", xyz=_numbers(transform[:3, 3]), rpy=_numbers(pin.rpy.matrixToRpy(transform[:3, :3])))
+            )
+    for tag in element.findall("./ros2_control/joint"):
+        for part in tag.findall("./param[@name='armature']") if tag.get("name") in held else []:
+            tag.remove(part)  # the rotor stands still
+    return ElementTree.tostring(element, encoding="unicode")
+
+
+def _numbers(values: Array) -> str:
+    return " ".join(repr(float(value)) for value in values)
