@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from flexarm_nodes.node.real_time import ask_for_priority
-from flexarm_nodes.registry import NODES
+from flexarm_nodes.registry import NODES, node_class
 from flexarm_tools.metrics.figures import Figure, parse_goal
 from flexarm_tools.metrics.registry import MetricOptions
 from flexarm_tools.metrics.run import tick_latency_max, tick_latency_p50, tick_latency_p99
@@ -58,7 +58,7 @@ def in_real_time(scenario: Scenario, rate: float, duration: float) -> Scenario:
     for node in scenario.nodes:
         softer = SOFTER if rate < scenario.rate else {}
         parameters = {name: softer.get(name, value) for name, value in node.parameters.items()}
-        if node.executable in NODES and any(row.name == "rate" for row in NODES[node.executable].PARAMETERS):
+        if node.executable in NODES and any(row.name == "rate" for row in node_class(node.executable).PARAMETERS):
             parameters["rate"] = rate
         if node.executable == BEHAVIORS:
             parameters |= {name: value + STILL for name, value in parameters.items() if name.endswith(".start")}

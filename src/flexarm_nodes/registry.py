@@ -1,32 +1,33 @@
-"""Node classes of the suite by executable."""
+"""The nodes of the suite by executable: the only list. A node is imported when it is asked for."""
 
 from __future__ import annotations
 
-from flexarm_nodes.base_wrench.torque_estimator import BaseWrenchTorqueEstimator
-from flexarm_nodes.behavior_impedance.controller import BehaviorImpedanceNode
-from flexarm_nodes.control_loop.loop import ControlLoop
-from flexarm_nodes.flexible_dynamics.controller import FlexibleDynamicsController
-from flexarm_nodes.flexible_dynamics.estimator import FlexibleDynamicsEstimator
-from flexarm_nodes.hardware_gate.gate import HardwareGateNode
-from flexarm_nodes.ik_redundancy.solver import IkRedundancySolver
-from flexarm_nodes.markers.state import StateMarkers
-from flexarm_nodes.node.arm_node import ArmNode
-from flexarm_nodes.plant.plant import SimulatedPlant
-from flexarm_nodes.reaction_null_space.reactionless_path_controller import ReactionlessPathController
-from flexarm_nodes.reaction_null_space.vibration_controller import RnsVibrationController
-from flexarm_nodes.references.generator import ReferenceGenerator
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-NODES: dict[str, type[ArmNode]] = {
-    "simulated_plant": SimulatedPlant,
-    "reference_generator": ReferenceGenerator,
-    "behavior_impedance_controller": BehaviorImpedanceNode,
-    "ik_redundancy_solver": IkRedundancySolver,
-    "rns_vibration_controller": RnsVibrationController,
-    "reactionless_path_controller": ReactionlessPathController,
-    "flexible_dynamics_estimator": FlexibleDynamicsEstimator,
-    "flexible_dynamics_controller": FlexibleDynamicsController,
-    "base_wrench_torque_estimator": BaseWrenchTorqueEstimator,
-    "hardware_gate": HardwareGateNode,
-    "state_markers": StateMarkers,
-    "control_loop": ControlLoop,
+if TYPE_CHECKING:
+    from flexarm_nodes.node.arm_node import ArmNode
+
+STAGES = {  # in the usual order; where their node classes are within flexarm_nodes
+    "flexible_dynamics_estimator": "flexible_dynamics.estimator:FlexibleDynamicsEstimator",
+    "reference_generator": "references.generator:ReferenceGenerator",
+    "behavior_impedance_controller": "behavior_impedance.controller:BehaviorImpedanceNode",
+    "ik_redundancy_solver": "ik_redundancy.solver:IkRedundancySolver",
+    "reactionless_path_controller": "reaction_null_space.reactionless_path_controller:ReactionlessPathController",
+    "rns_vibration_controller": "reaction_null_space.vibration_controller:RnsVibrationController",
+    "flexible_dynamics_controller": "flexible_dynamics.controller:FlexibleDynamicsController",
+    "base_wrench_torque_estimator": "base_wrench.torque_estimator:BaseWrenchTorqueEstimator",
+    "hardware_gate": "hardware_gate.gate:HardwareGateNode",
 }
+NODES = STAGES | {
+    "control_loop": "control_loop.loop:ControlLoop",
+    "simulated_plant": "plant.plant:SimulatedPlant",
+    "state_markers": "markers.state:StateMarkers",
+}
+
+
+def node_class(name: str) -> type[ArmNode]:
+    """Return the class of a node by its executable."""
+    module, _, found = NODES[name].partition(":")
+    loaded: type[ArmNode] = getattr(import_module(f"flexarm_nodes.{module}"), found)
+    return loaded

@@ -11,7 +11,6 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.base_wrench.parameters import BASE_WRENCH_PARAMETERS
 from flexarm_nodes.base_wrench.stage import built_base_wrench
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.ports import JOINTS, MARKERS, STATES, Input, Output, Ports, Role, needed
 from flexarm_nodes.node.stage_node import StageNode
@@ -56,8 +55,3 @@ class BaseWrenchTorqueEstimator(StageNode):
         )
 
     build_stage = staticmethod(built_base_wrench)
-
-
-def main() -> None:
-    """Entry point."""
-    run(BaseWrenchTorqueEstimator)

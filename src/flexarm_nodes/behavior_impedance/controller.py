@@ -13,7 +13,6 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.behavior_impedance.parameters import BEHAVIOR_PARAMETERS, NO_SENSOR, declare_behaviors
 from flexarm_nodes.behavior_impedance.setup import built_behaviors
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.ports import JOINTS, MARKERS, MOTION, STATES, TOOL, Input, Output, Ports, Role, Use, needed
 from flexarm_nodes.node.stage_node import StageNode
@@ -65,8 +64,3 @@ class BehaviorImpedanceNode(StageNode):
 
     later_rows = staticmethod(declare_behaviors)
     build_stage = staticmethod(built_behaviors)
-
-
-def main() -> None:
-    """Entry point."""
-    run(BehaviorImpedanceNode)

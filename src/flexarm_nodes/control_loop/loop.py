@@ -19,11 +19,11 @@ from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array, FlexibleSample
-from flexarm_nodes.control_loop.stage_builders import GATE_PARAMETERS, SUITE, build_gate, builders
+from flexarm_nodes.control_loop.stage_builders import GATE_PARAMETERS, build_gate, builders
 from flexarm_nodes.hardware_gate.output import GateOutput
 from flexarm_nodes.messages.cdr import stamp_of
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import ArmNode, run
+from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN, Diagnostics
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
@@ -34,6 +34,7 @@ from flexarm_nodes.node.stage_kind import added_stages
 from flexarm_nodes.node.stage_outputs import StageOutputs
 from flexarm_nodes.node.stage_table import StageTable
 from flexarm_nodes.node.tick_times import TickTimes
+from flexarm_nodes.registry import STAGES
 
 GATE = "hardware_gate"
 USUAL = ["reference_generator", "rns_vibration_controller", GATE]
@@ -53,15 +54,16 @@ class ControlLoop(ArmNode):
 
     PARAMETERS = (
         Parameter("stages", "string[]", USUAL,
-            f"stages in order of execution, {GATE} last; available: {', '.join([*SUITE, GATE])}"),
+            f"stages in order of execution, {GATE} last; available: {', '.join(STAGES)}"),
         Parameter("sensor_wait", "double", 0.005,
             "longest wall time that a joint state waits for readings and references of its stamp", "s", 1e-4),
     )  # fmt: skip
 
     def __init__(self) -> None:
         """Declare the parameters of every stage; the topics depend on the selected stages."""
+        tables = {name: one.parameters for name, one in builders().items()}  # imports them: before others see this node
         super().__init__("control_loop")
-        for name, rows in {**{name: one.parameters for name, one in builders().items()}, GATE: GATE_PARAMETERS}.items():
+        for name, rows in {**tables, GATE: GATE_PARAMETERS}.items():
             self.table.declare([replace(row, name=f"{name}.{row.name}") for row in rows])
         self._states: Any = None  # the subscription
         self._commands = GateOutput(self, lambda: self._report())
@@ -337,8 +339,3 @@ def _of(stage: str, values: dict[str, Any]) -> dict[str, Any]:
     prefix = f"{stage}."
     own = {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
     return own | {name: values[name] for name in SHARED}
-
-
-def main() -> None:
-    """Entry point."""
-    run(ControlLoop)

@@ -7,35 +7,17 @@ from dataclasses import dataclass
 
 from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_nodes.base_wrench.torque_estimator import BaseWrenchTorqueEstimator
-from flexarm_nodes.behavior_impedance.controller import BehaviorImpedanceNode
-from flexarm_nodes.flexible_dynamics.controller import FlexibleDynamicsController
-from flexarm_nodes.flexible_dynamics.estimator import FlexibleDynamicsEstimator
 from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.hardware_gate.parameters import hardware_gate
-from flexarm_nodes.ik_redundancy.solver import IkRedundancySolver
 from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.parameters import Parameter, ParameterTable
 from flexarm_nodes.node.references import STREAMS
 from flexarm_nodes.node.stage_kind import added_stages
 from flexarm_nodes.node.stage_node import StageNode
 from flexarm_nodes.node.stage_table import StageTable
-from flexarm_nodes.reaction_null_space.reactionless_path_controller import ReactionlessPathController
-from flexarm_nodes.reaction_null_space.vibration_controller import RnsVibrationController
-from flexarm_nodes.references.generator import ReferenceGenerator
+from flexarm_nodes.registry import STAGES, node_class
 
 GATE_PARAMETERS = HardwareGateNode.PARAMETERS
-NODES: tuple[type[StageNode], ...] = (
-    FlexibleDynamicsEstimator,
-    ReferenceGenerator,
-    BehaviorImpedanceNode,
-    IkRedundancySolver,
-    ReactionlessPathController,
-    RnsVibrationController,
-    FlexibleDynamicsController,
-    BaseWrenchTorqueEstimator,
-)
-SUITE = tuple(node.NAME for node in NODES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +43,7 @@ def builders() -> dict[str, StageBuilder]:
         name: StageBuilder(kind.parameters, kind.built, {one: STREAMS[one][1] for one in kind.reads})
         for name, kind in added_stages().kinds.items()
     }
+    nodes = [node for node in map(node_class, STAGES) if issubclass(node, StageNode)]
     return added | {
         node.NAME: StageBuilder(
             node.PARAMETERS,
@@ -68,7 +51,7 @@ def builders() -> dict[str, StageBuilder]:
             {one: STREAMS[one][1] for one in node.HEARS} | node.TOPICS,
             node.later_rows,
         )
-        for node in NODES
+        for node in nodes
     }
 
 

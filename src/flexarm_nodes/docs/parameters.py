@@ -13,13 +13,13 @@ from flexarm_core.behavior_impedance.registry import OWN
 from flexarm_nodes.behavior_impedance.parameters import kind_row, setting_rows
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
 from flexarm_nodes.node.stage_kind import added_stages
-from flexarm_nodes.registry import NODES
+from flexarm_nodes.registry import NODES, node_class
 
 PAGE: dict[str, tuple[Parameter, ...]] = {"every node": ARM_PARAMETERS}
-for _name, _node in NODES.items():
-    PAGE[f"{_name} (beside those of its stages, under their names)" if _name == "control_loop" else _name] = (
-        _node.PARAMETERS
-    )
+for _name in NODES:
+    PAGE[f"{_name} (beside those of its stages, under their names)" if _name == "control_loop" else _name] = node_class(
+        _name
+    ).PARAMETERS
     if _name == "behavior_impedance_controller":
         PAGE["behaviors"] = (kind_row("<name>"),)
         PAGE |= {f"behaviors of kind {kind.KIND}": setting_rows("<name>", kind) for kind in OWN}

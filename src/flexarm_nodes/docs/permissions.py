@@ -20,7 +20,7 @@ from flexarm_core.uri import resolve_uri
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.parameters import ARM_PARAMETERS
 from flexarm_nodes.node.ports import Ports, merged
-from flexarm_nodes.registry import NODES
+from flexarm_nodes.registry import NODES, node_class
 
 LIFECYCLE = ("change_state", "get_state", "get_available_states", "get_available_transitions", "get_transition_graph")
 PARAMETERS = (
@@ -90,9 +90,10 @@ def table(description: RobotDescription) -> dict[str, Permissions]:
     The control loop has those of its stages, with the gate's; the operator alone changes states and parameters.
     """
     found = {}
-    for name, node in NODES.items():
+    for name in NODES:
         if name in (SIMULATED, "control_loop"):
             continue
+        node = node_class(name)
         values = {row.name: row.default for row in (*ARM_PARAMETERS, *node.PARAMETERS)}
         modes = COMMAND_MODES if "command_mode" in values else ("",)
         ports = merged(node.ports(values | {"command_mode": mode}, description, "") for mode in modes)

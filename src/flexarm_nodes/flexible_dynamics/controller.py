@@ -15,7 +15,6 @@ from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingCon
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.flexible_dynamics.parameters import ESTIMATOR_PARAMETERS, built_controller
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.parameters import Parameter, rows
 from flexarm_nodes.node.ports import BY_POSITION, JOINTS, MOTION, STATES, Input, Output, Ports, Role, Use, needed
@@ -80,8 +79,3 @@ class FlexibleDynamicsController(StageNode):
             weight = motion.effort_weight
             self.get_logger().info(f"position_gain {k_p}, velocity_gain {k_d}, effort_weight {weight:.3g}")
         return done
-
-
-def main() -> None:
-    """Entry point."""
-    run(FlexibleDynamicsController)

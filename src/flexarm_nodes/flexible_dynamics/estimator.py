@@ -6,7 +6,6 @@ from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.flexible_dynamics.stages import built_estimator, estimator_sensors
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.parameters import Parameter, rows
 from flexarm_nodes.node.ports import JOINTS, STATES, Input, Output, Ports, Use
@@ -46,8 +45,3 @@ class FlexibleDynamicsEstimator(StageNode):
         return Ports(tuple(inputs), (Output(topics.FLEXIBLE_STATE, "FlexibleState"),))
 
     build_stage = staticmethod(built_estimator)
-
-
-def main() -> None:
-    """Entry point."""
-    run(FlexibleDynamicsEstimator)

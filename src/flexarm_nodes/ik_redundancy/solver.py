@@ -12,7 +12,6 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.ik_redundancy.parameters import IK_PARAMETERS
 from flexarm_nodes.ik_redundancy.stage import built_redundancy
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.ports import JOINTS, MOTION, STATES, TOOL, Input, Output, Ports, Role, Use
 from flexarm_nodes.node.stage_node import StageNode
@@ -42,8 +41,3 @@ class IkRedundancySolver(StageNode):
         )
 
     build_stage = staticmethod(built_redundancy)
-
-
-def main() -> None:
-    """Entry point."""
-    run(IkRedundancySolver)

@@ -27,20 +27,9 @@ from flexarm_nodes.node.ports import JOINTS, STATES, TOOL, Input, Output, Ports,
 from flexarm_nodes.node.readings import READERS
 from flexarm_nodes.node.references import STREAMS
 from flexarm_nodes.node.stage_node import StageNode
+from flexarm_nodes.registry import NODES
 
 GROUP = "flexarm.stages"
-STAGES = (  # of the suite, in the usual order
-    "flexible_dynamics_estimator",
-    "reference_generator",
-    "behavior_impedance_controller",
-    "ik_redundancy_solver",
-    "reactionless_path_controller",
-    "rns_vibration_controller",
-    "flexible_dynamics_controller",
-    "base_wrench_torque_estimator",
-    "hardware_gate",
-)
-TAKEN = (*STAGES, "simulated_plant", "control_loop", "state_markers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +135,7 @@ def added_stages() -> AddedStages:
             continue
         if not isinstance(loaded, StageKind):
             faults.append(f"{where} is no flexarm StageKind")
-        elif point.name in TAKEN:
+        elif point.name in NODES:
             faults.append(f"{where} has the name of a node of flexarm")
         elif loaded.name != point.name:
             faults.append(f"{where} is named '{loaded.name}'")

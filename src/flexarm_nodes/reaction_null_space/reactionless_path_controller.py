@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.ports import JOINTS, MARKERS, STATES, Output, Ports, Role, base_state_input
 from flexarm_nodes.node.stage_node import StageNode
@@ -34,8 +33,3 @@ class ReactionlessPathController(StageNode):
         )
 
     build_stage = staticmethod(built_reactionless)
-
-
-def main() -> None:
-    """Entry point."""
-    run(ReactionlessPathController)

@@ -12,7 +12,6 @@ from flexarm_core.reaction_null_space.vibration.config import VibrationControlle
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.parameters import Parameter, rows
@@ -97,8 +96,3 @@ class RnsVibrationController(StageNode):
         )
 
     build_stage = staticmethod(built_vibration)
-
-
-def main() -> None:
-    """Entry point."""
-    run(RnsVibrationController)

@@ -11,7 +11,6 @@ from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.trajectory_motion import TrajectoryMotionConfig
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.parameters import Parameter, rows
@@ -77,8 +76,3 @@ class ReferenceGenerator(StageNode):
         )
 
     build_stage = staticmethod(built_reference)
-
-
-def main() -> None:
-    """Entry point."""
-    run(ReferenceGenerator)

@@ -22,8 +22,8 @@ from flexarm_nodes.node.ports import (
     command_input,
     sensor_outputs,
 )
-from flexarm_nodes.node.stage_kind import STAGES, added_stages
-from flexarm_nodes.registry import NODES
+from flexarm_nodes.node.stage_kind import added_stages
+from flexarm_nodes.registry import NODES, STAGES, node_class
 from flexarm_tools.scenario.scenario import NodeSpec
 
 PLANT, GATE, CONTROL_LOOP = "simulated_plant", "hardware_gate", "control_loop"
@@ -48,8 +48,9 @@ def node_ports(
     if executable == CONTROL_LOOP:
         return _control_loop(parameters, description, tool_frame)
     if executable in NODES:
-        values = {row.name: row.default for row in NODES[executable].PARAMETERS} | dict(parameters)
-        return NODES[executable].ports(values, description, tool_frame)
+        node = node_class(executable)
+        values = {row.name: row.default for row in node.PARAMETERS} | dict(parameters)
+        return node.ports(values, description, tool_frame)
     kind = added_stages().kinds.get(executable)
     return None if kind is None else kind.ports(parameters, description, tool_frame)
 
@@ -72,7 +73,7 @@ def rows_of(executable: str) -> tuple[Parameter, ...]:
     kind = added_stages().kinds.get(executable)
     if kind is not None:
         return kind.parameters
-    return NODES[executable].PARAMETERS if executable in NODES else ()
+    return node_class(executable).PARAMETERS if executable in NODES else ()
 
 
 def ros2_control_ports(description: RobotDescription, command_mode: str) -> Ports:
@@ -121,7 +122,7 @@ def writers_of(topic: str) -> tuple[str, ...]:
         topics.CARTESIAN_REFERENCE: ("reference_generator", "behavior_impedance_controller"),
         topics.PATH_REFERENCE: ("reference_generator",),
         topics.DESIRED_JOINT_REFERENCE: ("reference_generator",),
-        topics.JOINT_REFERENCE: STAGES[2:-1],
+        topics.JOINT_REFERENCE: tuple(STAGES)[2:-1],
         topics.FLEXIBLE_STATE: ("flexible_dynamics_estimator",),
         topics.JOINT_STATES: (PLANT,),
     }
