@@ -1,4 +1,4 @@
-"""The rules for stamps and references (``node/references.py``), on a stage alone and on a control_loop with it."""
+"""The rules for stamps and references (``node.input.references``), on a stage alone and on a control_loop with it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from flexarm_nodes.control_loop.stage_builders import StageBuilder
 from flexarm_nodes.messages.conversions import cartesian_reference_form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage
-from flexarm_nodes.node.stage_kind import StageKind
+from flexarm_nodes.node.stage.kind import StageKind
 from flexarm_tools.graph.graph import GraphError
 
 STAGE, LOOP, BENDING = "rns_vibration_controller", "control_loop", "flexible_dynamics_controller"

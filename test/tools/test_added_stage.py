@@ -17,7 +17,7 @@ from scipy.signal import bilinear, lfilter
 
 from flexarm_core.errors import ConfigError
 from flexarm_nodes.docs.parameters import markdown
-from flexarm_nodes.node import stage_kind
+from flexarm_nodes.node.stage import kind
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.run.composition import compose_simulation, in_one_process, stage_nodes
 from flexarm_tools.run.runner import run_scenario
@@ -29,7 +29,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "docs" / "notch_filter"
 NAME = "notch_filter"
 BROKEN = """
 from flexarm_nodes.node.parameters import Parameter
-from flexarm_nodes.node.stage_kind import StageKind
+from flexarm_nodes.node.stage.kind import StageKind
 GATE = StageKind("hardware_gate", "broken", (), None)
 BOUNDS = StageKind("bounds", "broken", (Parameter("gain", "double", -1.0, "gain", "", 0.0),), None)
 """
@@ -52,10 +52,10 @@ def _installed(prefix, monkeypatch) -> Iterator[None]:
     monkeypatch.setenv("AMENT_PREFIX_PATH", f"{prefix}{os.pathsep}{os.environ['AMENT_PREFIX_PATH']}")
     monkeypatch.setenv("PYTHONPATH", f"{site}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     monkeypatch.syspath_prepend(site)
-    stage_kind.added_stages.cache_clear()
+    kind.added_stages.cache_clear()
     with own_domain():
         yield
-    stage_kind.added_stages.cache_clear()
+    kind.added_stages.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == NAME]:
         del sys.modules[name]
 
@@ -117,9 +117,9 @@ def test_one_that_cannot_be_used_is_named_and_harms_nothing(tmp_path, monkeypatc
     rows = "missing = nowhere.stage:KIND\nwrong = math:pi\nhardware_gate = broken:GATE\nbounds = broken:BOUNDS\n"
     (info / "entry_points.txt").write_text(f"[flexarm.stages]\n{rows}", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    stage_kind.added_stages.cache_clear()
-    added = stage_kind.added_stages()
-    stage_kind.added_stages.cache_clear()
+    kind.added_stages.cache_clear()
+    added = kind.added_stages()
+    kind.added_stages.cache_clear()
     assert not added.kinds
     for said, why in zip(
         sorted(added.faults),

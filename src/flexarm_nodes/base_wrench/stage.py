@@ -30,7 +30,7 @@ from flexarm_nodes.base_wrench.setup import BaseWrenchSetup
 from flexarm_nodes.messages.base_wrench import base_wrench_estimate_form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, joint_output, required_base
-from flexarm_nodes.node.readings import FLEXIBLE
+from flexarm_nodes.node.input.readings import FLEXIBLE
 
 CALIBRATED = ("wrench_bias", "gravity_links", "gravity_masses", "gravity_first_moments")
 

@@ -13,7 +13,7 @@ from flexarm_nodes.base_wrench.stage import built_base_wrench
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.ports import JOINTS, MARKERS, STATES, Input, Output, Ports, Role, needed
-from flexarm_nodes.node.stage_node import StageNode
+from flexarm_nodes.node.stage.node import StageNode
 
 
 class BaseWrenchTorqueEstimator(StageNode):

@@ -15,7 +15,7 @@ from flexarm_nodes.behavior_impedance.setup import built_behaviors
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.ports import JOINTS, MARKERS, MOTION, STATES, TOOL, Input, Output, Ports, Role, Use, needed
-from flexarm_nodes.node.stage_node import StageNode
+from flexarm_nodes.node.stage.node import StageNode
 
 
 class BehaviorImpedanceNode(StageNode):

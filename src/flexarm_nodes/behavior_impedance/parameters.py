@@ -18,7 +18,7 @@ from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node.parameters import FILE_FOLDER, Parameter, ParameterTable, record_of, rows
-from flexarm_nodes.node.stage_table import StageTable
+from flexarm_nodes.node.stage.table import StageTable
 
 OUTPUTS = ("joints", "tool")
 NO_SENSOR = "none"

@@ -26,13 +26,13 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN, Diagnostics
+from flexarm_nodes.node.input.readings import FLEXIBLE, Readings
+from flexarm_nodes.node.input.references import RESTARTED
+from flexarm_nodes.node.input.synchronizer import Synchronizer
+from flexarm_nodes.node.output.publications import Publications
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
-from flexarm_nodes.node.readings import FLEXIBLE, Readings
-from flexarm_nodes.node.references import RESTARTED
-from flexarm_nodes.node.stage_inputs import StageInputs
-from flexarm_nodes.node.stage_kind import added_stages
-from flexarm_nodes.node.stage_outputs import StageOutputs
-from flexarm_nodes.node.stage_table import StageTable
+from flexarm_nodes.node.stage.kind import added_stages
+from flexarm_nodes.node.stage.table import StageTable
 from flexarm_nodes.node.tick_times import TickTimes
 from flexarm_nodes.registry import STAGES
 
@@ -67,8 +67,8 @@ class ControlLoop(ArmNode):
             self.table.declare([replace(row, name=f"{name}.{row.name}") for row in rows])
         self._states: Any = None  # the subscription
         self._commands = GateOutput(self, lambda: self._report())
-        self._inputs = StageInputs(self, self._update, self._refuse, self._restart)
-        self._output: StageOutputs | None = None
+        self._inputs = Synchronizer(self, self._update, self._refuse, self._restart)
+        self._output: Publications | None = None
         self._said: dict[str, Diagnostics] = {}  # status of each stage
         self._times, self._times_shown = TickTimes(), {"ticks": "0"}
 
@@ -95,7 +95,7 @@ class ControlLoop(ArmNode):
         for told in self._said.values():
             told.close()
         self._said = {name: Diagnostics(self, name, self.diagnostics) for name in self._built}
-        self._output = StageOutputs(self, list(self._built.values()), self._refuse, self.try_again)
+        self._output = Publications(self, list(self._built.values()), self._refuse, self.try_again)
         own = ArmModel(model.description, model.tool_frame, model.gravity)  # a model has memory, and the gate a thread
         self._pipeline = Pipeline(stages, build_gate(gate_values, own))
         self._model = model

@@ -10,11 +10,11 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.hardware_gate.parameters import hardware_gate
 from flexarm_nodes.node.built_stage import BuiltStage, Values
+from flexarm_nodes.node.input.references import STREAMS
 from flexarm_nodes.node.parameters import Parameter, ParameterTable
-from flexarm_nodes.node.references import STREAMS
-from flexarm_nodes.node.stage_kind import added_stages
-from flexarm_nodes.node.stage_node import StageNode
-from flexarm_nodes.node.stage_table import StageTable
+from flexarm_nodes.node.stage.kind import added_stages
+from flexarm_nodes.node.stage.node import StageNode
+from flexarm_nodes.node.stage.table import StageTable
 from flexarm_nodes.registry import STAGES, node_class
 
 GATE_PARAMETERS = HardwareGateNode.PARAMETERS

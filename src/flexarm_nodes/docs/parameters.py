@@ -12,7 +12,7 @@ from pathlib import Path
 from flexarm_core.behavior_impedance.registry import OWN
 from flexarm_nodes.behavior_impedance.parameters import kind_row, setting_rows
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
-from flexarm_nodes.node.stage_kind import added_stages
+from flexarm_nodes.node.stage.kind import added_stages
 from flexarm_nodes.registry import NODES, node_class
 
 PAGE: dict[str, tuple[Parameter, ...]] = {"every node": ARM_PARAMETERS}

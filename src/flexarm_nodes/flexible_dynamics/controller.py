@@ -18,7 +18,7 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.parameters import Parameter, rows
 from flexarm_nodes.node.ports import BY_POSITION, JOINTS, MOTION, STATES, Input, Output, Ports, Role, Use, needed
-from flexarm_nodes.node.stage_node import StageNode
+from flexarm_nodes.node.stage.node import StageNode
 
 REFERENCES = ("desired_joint_reference", "joint_trajectory")
 

@@ -7,10 +7,10 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.flexible_dynamics.stages import built_estimator, estimator_sensors
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import Values
+from flexarm_nodes.node.input.readings import READERS
 from flexarm_nodes.node.parameters import Parameter, rows
 from flexarm_nodes.node.ports import JOINTS, STATES, Input, Output, Ports, Use
-from flexarm_nodes.node.readings import READERS
-from flexarm_nodes.node.stage_node import StageNode
+from flexarm_nodes.node.stage.node import StageNode
 
 
 class FlexibleDynamicsEstimator(StageNode):

@@ -15,7 +15,7 @@ from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.supervisor import SupervisorConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
-from flexarm_nodes.node.arm_state_reader import NO_BASE_STATE
+from flexarm_nodes.node.input.arm_state_reader import NO_BASE_STATE
 from flexarm_nodes.node.parameters import record_of
 
 Values = Mapping[str, Any]

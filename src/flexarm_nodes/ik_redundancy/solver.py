@@ -14,7 +14,7 @@ from flexarm_nodes.ik_redundancy.stage import built_redundancy
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.ports import JOINTS, MOTION, STATES, TOOL, Input, Output, Ports, Role, Use
-from flexarm_nodes.node.stage_node import StageNode
+from flexarm_nodes.node.stage.node import StageNode
 
 
 class IkRedundancySolver(StageNode):

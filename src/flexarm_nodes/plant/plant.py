@@ -31,9 +31,9 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
-from flexarm_nodes.node.joint_commands import JointCommandReader
+from flexarm_nodes.node.input.joint_commands import JointCommandReader
+from flexarm_nodes.node.output.sender import Sender
 from flexarm_nodes.node.ports import Input, Output, Ports, command_input, sensor_outputs
-from flexarm_nodes.node.sender import Sender
 from flexarm_nodes.plant.ground_truth import GroundTruthOutput
 from flexarm_nodes.plant.parameters import (
     JOINT_COMMANDS,

@@ -9,7 +9,7 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.ports import JOINTS, MARKERS, STATES, Output, Ports, Role, base_state_input
-from flexarm_nodes.node.stage_node import StageNode
+from flexarm_nodes.node.stage.node import StageNode
 from flexarm_nodes.reaction_null_space.reactionless_parameters import REACTIONLESS_PARAMETERS, built_reactionless
 
 

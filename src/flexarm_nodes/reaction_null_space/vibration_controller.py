@@ -12,8 +12,8 @@ from flexarm_core.reaction_null_space.vibration.config import VibrationControlle
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE
 from flexarm_nodes.node.built_stage import Values
+from flexarm_nodes.node.input.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE
 from flexarm_nodes.node.parameters import Parameter, rows
 from flexarm_nodes.node.ports import (
     BY_POSITION,
@@ -29,7 +29,7 @@ from flexarm_nodes.node.ports import (
     base_state_input,
     needed,
 )
-from flexarm_nodes.node.stage_node import StageNode
+from flexarm_nodes.node.stage.node import StageNode
 from flexarm_nodes.reaction_null_space.vibration_parameters import built_vibration
 
 

@@ -11,11 +11,11 @@ from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.trajectory_motion import TrajectoryMotionConfig
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES
 from flexarm_nodes.node.built_stage import Values
+from flexarm_nodes.node.input.arm_state_reader import BASE_STATE_SOURCES
 from flexarm_nodes.node.parameters import Parameter, rows
 from flexarm_nodes.node.ports import JOINTS, MOTION, STATES, TOOL, Output, Ports, Role, Use, base_state_input
-from flexarm_nodes.node.stage_node import StageNode
+from flexarm_nodes.node.stage.node import StageNode
 from flexarm_nodes.references.parameters import built_reference
 
 SPACES = ("tool", "joints", "path", "plan")

@@ -29,10 +29,10 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.node.given_table import GivenTable
+from flexarm_nodes.node.input.readings import FLEXIBLE, Readings
+from flexarm_nodes.node.output.publications import output_topics
 from flexarm_nodes.node.parameters import ARM_PARAMETERS
-from flexarm_nodes.node.readings import FLEXIBLE, Readings
-from flexarm_nodes.node.stage_outputs import output_topics
-from flexarm_nodes.node.stage_table import StageTable
+from flexarm_nodes.node.stage.table import StageTable
 from flexarm_nodes.plant.ground_truth import true_outputs
 from flexarm_nodes.plant.parameters import (
     PLANT_PARAMETERS,

@@ -22,7 +22,7 @@ from flexarm_nodes.node.ports import (
     command_input,
     sensor_outputs,
 )
-from flexarm_nodes.node.stage_kind import added_stages
+from flexarm_nodes.node.stage.kind import added_stages
 from flexarm_nodes.registry import NODES, STAGES, node_class
 from flexarm_tools.scenario.scenario import NodeSpec
 

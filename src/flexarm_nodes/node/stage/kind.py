@@ -22,11 +22,11 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.built_stage import BuiltStage, Values
+from flexarm_nodes.node.input.readings import READERS
+from flexarm_nodes.node.input.references import STREAMS
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, row_values
 from flexarm_nodes.node.ports import JOINTS, STATES, TOOL, Input, Output, Ports, Role, Use
-from flexarm_nodes.node.readings import READERS
-from flexarm_nodes.node.references import STREAMS
-from flexarm_nodes.node.stage_node import StageNode
+from flexarm_nodes.node.stage.node import StageNode
 from flexarm_nodes.registry import NODES
 
 GROUP = "flexarm.stages"

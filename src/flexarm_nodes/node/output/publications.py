@@ -1,4 +1,4 @@
-"""StageOutputs: what stages give and offer, on the same topics whether they share a process or not."""
+"""Publications: what stages give and offer, on the same topics whether they share a process or not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import BuiltStage, StageHost
 from flexarm_nodes.node.frames import in_tf
-from flexarm_nodes.node.sender import Sender
+from flexarm_nodes.node.output.sender import Sender
 
 REFERENCES = (CartesianReference, JointReference)
 
@@ -51,7 +51,7 @@ def output_topics(stages: Sequence[BuiltStage]) -> dict[tuple[str, str], str]:
     return found
 
 
-class StageOutputs:
+class Publications:
     """Publishers of stages, and what else they have; a message is only made if its topic has a subscriber."""
 
     def __init__(

@@ -15,12 +15,12 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.diagnostics import ERROR, WARN
+from flexarm_nodes.node.input.readings import Readings
+from flexarm_nodes.node.input.references import RESTARTED, STREAMS
+from flexarm_nodes.node.input.synchronizer import Synchronizer
+from flexarm_nodes.node.output.publications import Publications
 from flexarm_nodes.node.parameters import ParameterTable
-from flexarm_nodes.node.readings import Readings
-from flexarm_nodes.node.references import RESTARTED, STREAMS
-from flexarm_nodes.node.stage_inputs import StageInputs
-from flexarm_nodes.node.stage_outputs import StageOutputs
-from flexarm_nodes.node.stage_table import StageTable
+from flexarm_nodes.node.stage.table import StageTable
 
 COMPLAINT = 1_000_000_000  # [ns] time for which a rejection stays in the diagnostics
 
@@ -46,8 +46,8 @@ class StageNode(ArmNode):
     def __init__(self) -> None:
         """Subscribe to joint states; sensors and references depend on the parameters."""
         super().__init__(self.NAME)
-        self._outputs: StageOutputs | None = None
-        self._inputs = StageInputs(self, self._process, lambda _, reason: self.refuse(reason), self._restart)
+        self._outputs: Publications | None = None
+        self._inputs = Synchronizer(self, self._process, lambda _, reason: self.refuse(reason), self._restart)
         idle = self._inputs.on_idle
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state, raw=True, idle=idle)
 
@@ -87,7 +87,7 @@ class StageNode(ArmNode):
         )
         if self._outputs is not None:
             self._outputs.close()
-        self._outputs = StageOutputs(self, [built], lambda _, reason: self.refuse(reason), self.try_again, alone=True)
+        self._outputs = Publications(self, [built], lambda _, reason: self.refuse(reason), self.try_again, alone=True)
         self.start()
 
     def check(self) -> None:
