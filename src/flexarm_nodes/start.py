@@ -1,4 +1,4 @@
-"""Entry points of the executables: one function for each node, named as its executable.
+"""Entry points of the executables: one function for each node, named as its executable; those of added stages too.
 
 Importing a node takes a second or more. Nothing moves yet in that time: whoever interrupts it ends the process at once,
 without a traceback.
@@ -10,15 +10,16 @@ import os
 import signal
 from collections.abc import Callable
 from functools import partial
+from importlib.metadata import entry_points
 from types import FrameType
 from typing import NoReturn
 
-from flexarm_nodes.registry import NODES, node_class
+from flexarm_nodes.registry import GROUP, NODES, node_maker
 
 
 def __getattr__(name: str) -> Callable[[], NoReturn]:
     """Return the entry point of an executable."""
-    if name not in NODES:
+    if name not in NODES and not entry_points(group=GROUP, name=name):
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return partial(_start, name)
 
@@ -32,7 +33,7 @@ def _start(name: str) -> NoReturn:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from flexarm_nodes.node.arm_node import run
 
-    run(node_class(name))
+    run(node_maker(name))
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -17,7 +17,7 @@ from rclpy.parameter import Parameter
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.node.ports import Role, Use
-from flexarm_nodes.registry import NODES, node_class
+from flexarm_nodes.registry import NODES, node_maker
 from flexarm_tools.wiring.table import node_ports
 from flexarm_tools.wiring.wiring import full_name
 
@@ -103,7 +103,7 @@ def test_the_executables_are_the_nodes_of_the_suite():
 @pytest.mark.parametrize(("executable", "robot", "parameters"), CASES, ids=lambda case: getattr(case, "stem", None))
 def test_a_node_has_the_topics_that_the_table_gives_it(context, executable, robot, parameters):
     text = load_robot_description(robot)
-    node = node_class(executable)()
+    node = node_maker(executable)()
     try:
         given = {"robot_description": text, **parameters}
         # as a parameter file would: settings of behaviors are declared when the node is configured

@@ -14,7 +14,7 @@ from flexarm_core.pipeline.tick import Tick
 from flexarm_nodes.messages.form import Form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
-from flexarm_nodes.node.built_stage import BuiltStage, StageHost
+from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.frames import in_tf
 from flexarm_nodes.node.output.sender import Sender
 
@@ -72,26 +72,25 @@ class Publications:
             try_again: processes the sample that waited for a stage.
             alone: whether the node is that of its only stage.
         """
-        self._node, self._setups = node, [built.setup for built in stages]
+        self._node, self._interfaces = node, [built.interfaces for built in stages]
         self._senders: list[_Sent] = []
         names = output_topics(stages)
         for built in stages:
             name = built.stage.name
-            host = StageHost(node, partial(refuse, name), try_again, "" if alone else name)
             for out in built.outputs:
                 topic = out.topic if alone else names[name, out.topic]
                 sender = Sender(node, out.kind, topic, out.quality)
                 self._senders.append(_Sent(sender, out.make, out.quality is topics.LATCHED, out.rate))
                 if out.first is not None:
                     sender.publish(self._in_tf(out.first))
-            built.setup.open(host)
+            built.interfaces.attach(node, partial(refuse, name), try_again, "" if alone else name)
 
     def close(self) -> None:
         """Destroy the publishers, and close what else the stages have."""
         for sent in self._senders:
             sent.sender.destroy()
-        for setup in self._setups:
-            setup.close()
+        for interfaces in self._interfaces:
+            interfaces.close()
 
     def publish(self, tick: Tick) -> None:
         """Publish what the stages gave for a sample."""

@@ -1,35 +1,25 @@
-"""StageKind: a stage as its node, the control loop, the wiring check and the documentation know it.
-
-A package adds a stage with an entry point of the group ``flexarm.stages``. The name of the entry point is that of the
-stage and of its executable, and its object is the StageKind::
-
-    [options.entry_points]
-    flexarm.stages =
-        notch_filter = my_package.notch_filter:NOTCH_FILTER
-"""
+"""StageKind: a stage as its node, the control loop, the wiring check and the documentation know it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import entry_points
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.pipeline.stage import Stage
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import run
 from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.input.readings import READERS
 from flexarm_nodes.node.input.references import STREAMS
-from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, row_values
+from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, ParameterTable, row_values
 from flexarm_nodes.node.ports import JOINTS, STATES, TOOL, Input, Output, Ports, Role, Use
-from flexarm_nodes.node.stage.node import StageNode
-from flexarm_nodes.registry import NODES
+from flexarm_nodes.node.prefixed_table import PrefixedTable
 
-GROUP = "flexarm.stages"
+
+def no_later_rows(table: ParameterTable | PrefixedTable, values: Values) -> None:
+    """Declare nothing: no parameter depends on another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +31,13 @@ class StageKind:
         package: ROS package of the executable.
         parameters: its parameters; those of every node (robot_description, gravity ...) are added.
         build: builds the stage from parameter values for an arm; raises FlexarmError to reject them.
-        reads: references that the stage may need: ``tool``, ``joints`` or ``flexible``.
+        reads: references that the stage may need or await: ``tool``, ``joints`` or ``flexible``.
         gives: fields that the stage adds to the joint reference that it receives, such as ``effort``.
+        topics: their topics by these names, where they are not the usual ones.
+        ports_of: returns the topics that the stage uses with parameters, for a robot and its tool link (empty: usual);
+            None: those of the built stage.
+        later_rows: declares the parameters that depend on other parameters, from the present values.
+        massless: whether a robot without masses is accepted: kinematics need no masses.
     """
 
     name: str
@@ -51,6 +46,15 @@ class StageKind:
     build: Callable[[Values, ArmModel], BuiltStage]
     reads: tuple[str, ...] = ("joints",)
     gives: frozenset[str] = frozenset()
+    topics: Mapping[str, str] = field(default_factory=dict)
+    ports_of: Callable[[Values, RobotDescription, str], Ports] | None = None
+    later_rows: Callable[[ParameterTable | PrefixedTable, Values], None] = no_later_rows
+    massless: bool = False
+
+    @property
+    def hears(self) -> dict[str, str]:
+        """Topics of the references that the stage may need or await, by their names."""
+        return {name: STREAMS[name][1] for name in self.reads} | dict(self.topics)
 
     def built(self, values: Values, model: ArmModel) -> BuiltStage:
         """Build the stage.
@@ -67,11 +71,14 @@ class StageKind:
         return built
 
     def ports(self, parameters: Values, description: RobotDescription, tool: str) -> Ports:
-        """Return the topics that the node uses with these parameters, as the built stage declares them.
+        """Return the topics that the stage uses with these parameters; missing ones have their defaults.
 
         Raises:
             FlexarmError: as for :meth:`built`.
         """
+        if self.ports_of is not None:
+            values = {row.name: row.default for row in self.parameters} | dict(parameters)
+            return self.ports_of(values, description, tool)
         values = row_values((*ARM_PARAMETERS, *self.parameters), parameters)
         built = self.built(values, ArmModel(description, tool, tuple(values["gravity"])))
         names = [name for name in self.reads if name in built.stage.needs]
@@ -89,56 +96,3 @@ class StageKind:
             role = Role.LEADS if kind in (JOINTS, TOOL) else Role.REPORTS
             outputs.append(Output(out.topic, kind, role, self.gives, passes=kind == JOINTS))
         return Ports(tuple(inputs), tuple(outputs))
-
-    def node(self) -> StageNode:
-        """Create the node that runs only this stage."""
-        kind = self
-
-        class KindNode(StageNode):
-            NAME, HEARS, PARAMETERS = kind.name, kind.reads, kind.parameters
-
-            build_stage = staticmethod(kind.built)
-
-        return KindNode()
-
-    def main(self) -> None:
-        """Run the node: entry point of the executable."""
-        run(self.node)
-
-
-@dataclass(frozen=True, slots=True)
-class AddedStages:
-    """Stages of other packages.
-
-    Attributes:
-        kinds: by name.
-        faults: entry points that cannot be used, with the reasons.
-    """
-
-    kinds: dict[str, StageKind]
-    faults: tuple[str, ...]
-
-
-@cache
-def added_stages() -> AddedStages:
-    """Return the stages that other packages add by entry points; one that cannot be loaded does not harm the others."""
-    kinds: dict[str, StageKind] = {}
-    faults = []
-    for point in entry_points(group=GROUP):
-        where = f"stage '{point.name}' of {point.value}"
-        try:
-            loaded = point.load()
-            if isinstance(loaded, StageKind):
-                row_values(loaded.parameters, {})  # invalid defaults would keep every control_loop from starting
-        except Exception as error:  # importing an external module may raise anything
-            faults.append(f"{where} cannot be loaded: {type(error).__name__}: {error}")
-            continue
-        if not isinstance(loaded, StageKind):
-            faults.append(f"{where} is no flexarm StageKind")
-        elif point.name in NODES:
-            faults.append(f"{where} has the name of a node of flexarm")
-        elif loaded.name != point.name:
-            faults.append(f"{where} is named '{loaded.name}'")
-        elif kinds.setdefault(point.name, loaded) is not loaded:
-            faults.append(f"{where} has the name of another one")
-    return AddedStages(kinds, tuple(faults))
