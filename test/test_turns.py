@@ -36,7 +36,7 @@ DOORS = {  # file: what it calls of ENTRANCES, and what brings the positions int
     # made of zeros, to load code, or of a simulated plant, whose encoders count
     "flexarm_core/pipeline/warm.py": ({"FlexibleSample"}, ""),
     "flexarm_nodes/base_wrench/stage.py": ({"FlexibleSample"}, ""),
-    "flexarm_nodes/flexible_dynamics/stages.py": ({"FlexibleSample"}, ""),
+    "flexarm_nodes/flexible_dynamics/estimator.py": ({"FlexibleSample"}, ""),
     "flexarm_tools/faults/gate_under_test.py": ({"FlexibleSample"}, ""),
 }
 OWN_TURNS = {  # files that count whole turns otherwise, and why
