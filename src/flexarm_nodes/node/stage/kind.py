@@ -66,7 +66,8 @@ class StageKind:
         built = self.build(values, model)
         if not isinstance(built.stage, Stage):
             raise ConfigError(f"stage '{self.name}' is not derived from flexarm_core.pipeline.stage.Stage")
-        if missing := built.stage.needs - set(self.reads):
+        known = {*self.reads, *(["flexible"] if built.stage.source == topics.FLEXIBLE_STATE else [])}
+        if missing := built.stage.needs - known:
             raise ConfigError(f"stage '{self.name}' needs {', '.join(sorted(missing))}, which its kind does not read")
         return built
 
