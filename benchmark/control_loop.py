@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from flexarm_nodes.node.real_time import ask_for_priority
-from flexarm_nodes.registry import NODES
+from flexarm_nodes.registry import GATE, NODES, parameters_of
 from flexarm_tools.metrics.figures import Figure, parse_goal
 from flexarm_tools.metrics.registry import MetricOptions
 from flexarm_tools.metrics.run import tick_latency_max, tick_latency_p50, tick_latency_p99
@@ -29,7 +29,6 @@ from flexarm_tools.run.composition import in_one_process
 from flexarm_tools.run.runner import run_scenario
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import NodeSpec, Scenario
-from flexarm_tools.wiring.table import GATE
 
 ROOT = Path(__file__).resolve().parents[1]
 BEHAVIORS = "behavior_impedance_controller"
@@ -58,7 +57,7 @@ def in_real_time(scenario: Scenario, rate: float, duration: float) -> Scenario:
     for node in scenario.nodes:
         softer = SOFTER if rate < scenario.rate else {}
         parameters = {name: softer.get(name, value) for name, value in node.parameters.items()}
-        if node.executable in NODES and any(row.name == "rate" for row in NODES[node.executable].PARAMETERS):
+        if node.executable in NODES and any(row.name == "rate" for row in parameters_of(node.executable)):
             parameters["rate"] = rate
         if node.executable == BEHAVIORS:
             parameters |= {name: value + STILL for name, value in parameters.items() if name.endswith(".start")}

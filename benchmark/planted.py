@@ -271,11 +271,11 @@ PLANTED = (
         f"{NODE_TESTS}/test_control_loop.py::test_a_state_that_is_old_when_it_arrives_is_not_answered",
     ),
     Planted(
-        "joint states of stages are not told from those of others", f"{NODES}/node/readings.py",
+        "joint states of stages are not told from those of others", f"{NODES}/node/input/readings.py",
         "            elif kept and abs(", "            elif False and abs(", f"{NODE_TESTS}/test_readings.py",
     ),
     Planted(
-        "a reference of the future is used", f"{NODES}/node/references.py",
+        "a reference of the future is used", f"{NODES}/node/input/references.py",
         "        if ahead <= AHEAD:", "        if True:",
         f"{NODE_TESTS}/test_input_rules.py::test_a_reference_that_is_stamped_ahead_is_ignored_and_does_not_shut_out_those_of_now",
     ),
@@ -285,7 +285,7 @@ PLANTED = (
         f"{NODE_TESTS}/test_joint_reference.py",
     ),
     Planted(
-        "a sensor in another frame is believed", f"{NODES}/node/readings.py",
+        "a sensor in another frame is believed", f"{NODES}/node/input/readings.py",
         'if kind == "wrench" and frame != self._frames[name]:', "if False:", f"{NODE_TESTS}/test_readings.py",
     ),
     # Sensors that lie, and what is believed again

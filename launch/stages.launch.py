@@ -31,12 +31,13 @@ from flexarm.msg import SimulationStatus
 from flexarm.srv import AdvanceSimulation
 from flexarm_nodes.node.topics import CLOCK, SIMULATION_STATUS, command_controller
 from flexarm_nodes.node.transport import avoid_shared_memory, stay_among
+from flexarm_nodes.registry import GATE
 from flexarm_tools.run.composition import Composition, compose_simulation, compose_stages
 from flexarm_tools.run.launch_request import ENDLESS, LaunchRequest, requested_scenario
 from flexarm_tools.run.launch_scope import AUTO, ENDS_WITHIN, LaunchScope, end_all, scoped_description
 from flexarm_tools.run.parameter_file import write_parameter_file
 from flexarm_tools.scenario.scenario import PLANT, NodeSpec, Scenario
-from flexarm_tools.wiring.table import CONTROL_LOOP, GATE, stage_packages
+from flexarm_tools.wiring.table import CONTROL_LOOP, stage_packages
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 
 STEPS = (

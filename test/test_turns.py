@@ -17,12 +17,12 @@ ENTRANCES = {  # what makes positions of messages, requests or files, and record
     "joint_reference_from_message", "joint_trajectory_from_message",
 }  # fmt: skip
 DOORS = {  # file: what it calls of ENTRANCES, and what brings the positions into one turn
-    "flexarm_nodes/node/readings.py": ({"FlexibleSample", "JointStateSelector", "SampleReader"}, "measured"),
-    "flexarm_nodes/node/arm_state_reader.py": ({"JointStateSelector"}, ""),  # of the gate, which counts itself
+    "flexarm_nodes/node/input/readings.py": ({"FlexibleSample", "JointStateSelector", "SampleReader"}, "measured"),
+    "flexarm_nodes/node/input/arm_state_reader.py": ({"JointStateSelector"}, ""),  # of the gate, which counts itself
     "flexarm_nodes/hardware_gate/gate.py": ({"ArmStateReader", "joint_reference_from_message"}, ""),  # the same
-    "flexarm_nodes/node/references.py": ({"joint_reference_from_message"}, ""),  # into ticks, which bring it near
-    "flexarm_nodes/node/stage_node.py": (set(), "bring_near"),
-    "flexarm_nodes/node/stage_inputs.py": ({"joint_reference_from_message"}, ""),  # only its friction is used
+    "flexarm_nodes/node/input/references.py": ({"joint_reference_from_message"}, ""),  # into ticks, which bring it near
+    "flexarm_nodes/node/stage/node.py": (set(), "bring_near"),
+    "flexarm_nodes/node/input/synchronizer.py": ({"joint_reference_from_message"}, ""),  # only its friction is used
     "flexarm_nodes/messages/path.py": (set(), "near"),
     "flexarm_nodes/flexible_dynamics/parameters.py": ({"joint_trajectory_from_message"}, ""),  # that one brings it near
     "flexarm_nodes/base_wrench/plan.py": ({"given_poses"}, "near"),
@@ -36,7 +36,7 @@ DOORS = {  # file: what it calls of ENTRANCES, and what brings the positions int
     # made of zeros, to load code, or of a simulated plant, whose encoders count
     "flexarm_core/pipeline/warm.py": ({"FlexibleSample"}, ""),
     "flexarm_nodes/base_wrench/stage.py": ({"FlexibleSample"}, ""),
-    "flexarm_nodes/flexible_dynamics/stages.py": ({"FlexibleSample"}, ""),
+    "flexarm_nodes/flexible_dynamics/estimator.py": ({"FlexibleSample"}, ""),
     "flexarm_tools/faults/gate_under_test.py": ({"FlexibleSample"}, ""),
 }
 OWN_TURNS = {  # files that count whole turns otherwise, and why

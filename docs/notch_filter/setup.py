@@ -9,7 +9,7 @@ setup(
         ("share/notch_filter", ["package.xml"]),
     ],
     entry_points={
-        "console_scripts": ["notch_filter = notch_filter.stage:NOTCH_FILTER.main"],
+        "console_scripts": ["notch_filter = flexarm_nodes.start:notch_filter"],
         "flexarm.stages": ["notch_filter = notch_filter.stage:NOTCH_FILTER"],
     },
 )

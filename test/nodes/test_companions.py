@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flexarm_nodes.node.companions import LOST_AFTER, Companions
+from flexarm_nodes.node.input.companions import LOST_AFTER, Companions
 
 
 def test_all_of_a_stamp_are_waited_for_in_any_order():

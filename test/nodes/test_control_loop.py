@@ -30,7 +30,7 @@ SLEEPER = f"""
 import time
 from flexarm_core.pipeline.stage import Stage
 from flexarm_nodes.node.built_stage import BuiltStage
-from flexarm_nodes.node.stage_kind import StageKind
+from flexarm_nodes.node.stage.kind import StageKind
 
 class Sleeper(Stage):
     name, needs, slept = "sleeper", frozenset(), False
@@ -50,7 +50,7 @@ from flexarm_core.errors import InputError
 from flexarm_core.pipeline.stage import Stage
 from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
-from flexarm_nodes.node.stage_kind import StageKind
+from flexarm_nodes.node.stage.kind import StageKind
 
 STATES = [(OK, "well"), (WARN, "uneasy"), (ERROR, "gave up"), (ERROR, "refuses")]
 

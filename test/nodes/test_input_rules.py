@@ -1,4 +1,4 @@
-"""The rules for stamps and references (``node/references.py``), on a stage alone and on a control_loop with it."""
+"""The rules for stamps and references (``node.input.references``), on a stage alone and on a control_loop with it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import CartesianReference as Reference
 from flexarm_core.types import JointReference as JointReferenceRecord
 from flexarm_nodes.control_loop import loop as control_loop
-from flexarm_nodes.control_loop.stage_builders import StageBuilder
 from flexarm_nodes.messages.conversions import cartesian_reference_form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage
-from flexarm_nodes.node.stage_kind import StageKind
+from flexarm_nodes.node.stage.kind import StageKind
+from flexarm_nodes.node.stage.node import StageNode
 from flexarm_tools.graph.graph import GraphError
 
 STAGE, LOOP, BENDING = "rns_vibration_controller", "control_loop", "flexible_dynamics_controller"
@@ -275,10 +275,10 @@ def test_a_tick_may_compile_unless_a_gate_in_the_process_must_see_its_sample_in_
         return BuiltStage(stage, lambda changed: None)
 
     kind = StageKind("compiles", "compiles", (), build)
-    monkeypatch.setattr(control_loop, "builders", lambda: {kind.name: StageBuilder((), build, {})})
+    monkeypatch.setattr(control_loop, "stage_kinds", lambda: {kind.name: kind})
     with own_domain():
         rclpy.init(signal_handler_options=rclpy.SignalHandlerOptions.NO)
-        node = kind.node() if host == "alone" else control_loop.ControlLoop()
+        node = StageNode(kind) if host == "alone" else control_loop.ControlLoop()
         try:
             given = parameters(host, shared, kind.name, {}) | {"use_sim_time": False}
             node.set_parameters_atomically([Parameter(name, value=value) for name, value in given.items()])

@@ -7,7 +7,7 @@ import pytest
 from sensor_msgs.msg import JointState
 
 from flexarm_core.errors import InputError
-from flexarm_nodes.node.joint_commands import JointCommandReader
+from flexarm_nodes.node.input.joint_commands import JointCommandReader
 
 NAN = float("nan")
 

@@ -33,8 +33,8 @@ from flexarm_nodes.messages.conversions import joint_reference_form, wrench_form
 from flexarm_nodes.messages.flexible import imu_form
 from flexarm_nodes.messages.form import Form, Template
 from flexarm_nodes.messages.layout import FlatReader, layout_of
-from flexarm_nodes.node.readings import Readings
-from flexarm_nodes.node.sender import LOOK_AGAIN, Sender
+from flexarm_nodes.node.input.readings import Readings
+from flexarm_nodes.node.output.sender import LOOK_AGAIN, Sender
 from flexarm_nodes.node.topics import EVERY_SAMPLE
 
 KINDS = (
@@ -160,7 +160,7 @@ def test_what_is_sent_is_prepared_once_its_words_stay():
 
 def test_subscribers_are_counted_when_one_comes_and_now_and_then(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("flexarm_nodes.node.sender.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("flexarm_nodes.node.output.sender.time", SimpleNamespace(monotonic=lambda: now[0]))
     output, publisher = sender(JointState)
     assert [output.heard for _ in range(5)] == [True] * 5 and publisher.asked == 1
     publisher.subscribers = 0

@@ -12,7 +12,7 @@ from flexarm.msg import FlexibleState
 from flexarm_core.errors import InputError
 from flexarm_core.types import JointReference
 from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
-from flexarm_nodes.node.readings import FLEXIBLE, Readings
+from flexarm_nodes.node.input.readings import FLEXIBLE, Readings
 
 SENSOR = ("wrench", "base_ft_sensor")
 NAMES = ["base_x", "joint1", "joint2", "joint3"]

@@ -174,7 +174,7 @@ import numpy as np
 from flexarm_core.types import JointReference
 from flexarm_core.pipeline.stage import Stage
 from flexarm_nodes.node.built_stage import BuiltStage
-from flexarm_nodes.node.stage_kind import StageKind
+from flexarm_nodes.node.stage.kind import StageKind
 
 class Hanger(Stage):
     name, needs, began = "hanger", frozenset(), None

@@ -19,10 +19,10 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
 from flexarm_nodes.behavior_impedance.parameters import BEHAVIOR_PARAMETERS
-from flexarm_nodes.behavior_impedance.setup import built_behaviors
+from flexarm_nodes.behavior_impedance.stage import built_behaviors
 from flexarm_nodes.messages.conversions import doubles, nanoseconds_to_stamp
+from flexarm_nodes.node.input.readings import Readings
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, row_values
-from flexarm_nodes.node.readings import Readings
 
 SENSOR, LINK, GRAVITY = ("wrench", "tool_ft_sensor"), "tool_sensor_link", np.array([0.0, 0.0, -9.81])
 TILT = (0.4, -0.7, 1.1)

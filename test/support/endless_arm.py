@@ -25,7 +25,7 @@ from flexarm_nodes.messages.conversions import (
     joint_reference_from_message,
     nanoseconds_to_stamp,
 )
-from flexarm_nodes.node.readings import Readings
+from flexarm_nodes.node.input.readings import Readings
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import Scenario
 

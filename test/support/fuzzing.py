@@ -269,7 +269,7 @@ def _readers(trep: str, planar: str) -> dict[str, Callable[[Path], None]]:
     from flexarm_core.uri import resolve_uri
     from flexarm_nodes.messages.cdr import message_reader, slots_of, stamp_of
     from flexarm_nodes.messages.layout import FlatReader
-    from flexarm_nodes.node.readings import SampleReader
+    from flexarm_nodes.node.input.readings import SampleReader
     from flexarm_tools.bag.file import McapFile
     from flexarm_tools.commands.faults import _shown
     from flexarm_tools.graph.offered_qos import read_offered_qos

@@ -24,7 +24,7 @@ from visualization_msgs.msg import MarkerArray
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.parameters import ARM_PARAMETERS
 from flexarm_nodes.node.transport import stay_on_this_machine
-from flexarm_nodes.registry import NODES
+from flexarm_nodes.registry import parameters_of
 from flexarm_tools.graph.graph import Graph, GraphError
 from flexarm_tools.process.processes import NodeDiedError, NodeProcess, end_all
 
@@ -110,7 +110,7 @@ class LiveGraph:
 
         They are put back.
         """
-        usual = {row.name: row.default for row in (*ARM_PARAMETERS, *NODES[node].PARAMETERS)} | self._given[node]
+        usual = {row.name: row.default for row in (*ARM_PARAMETERS, *parameters_of(node))} | self._given[node]
         try:
             self.graph.set_parameters(node, parameters)
         except GraphError as error:

@@ -8,11 +8,12 @@ from typing import Any
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
-from flexarm_nodes.control_loop.loop import GATE
-from flexarm_nodes.control_loop.stage_builders import GATE_PARAMETERS, build_gate, builders
+from flexarm_nodes.hardware_gate.gate import HardwareGateNode
+from flexarm_nodes.hardware_gate.parameters import gate_stage
 from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, row_values
 from flexarm_nodes.plant.parameters import PLANT_PARAMETERS, build_plant
+from flexarm_nodes.registry import GATE, stage_kinds
 from flexarm_sim.plant import Plant
 from flexarm_tools.run.composition import compose_simulation
 from flexarm_tools.scenario.scenario import Scenario
@@ -54,16 +55,16 @@ def changeable_pipeline(scenario: Scenario) -> tuple[Pipeline, dict[str, tuple[B
     """The same, with the table of the parameters of each stage, by its name."""
     nodes = {node.name: dict(node.parameters) for node in compose_simulation(scenario).nodes[1:]}
     given = nodes[GATE]
-    gate = Table((*ARM_PARAMETERS, *GATE_PARAMETERS), given).values()
+    gate = Table((*ARM_PARAMETERS, *HardwareGateNode.PARAMETERS), given).values()
     model = ArmModel(scenario.robot.description, gate["tool_frame"], tuple(gate["gravity"]))
-    known = builders()
+    known = stage_kinds()
     built: dict[str, tuple[BuiltStage, Table]] = {}
     for name, parameters in nodes.items():
         if name != GATE:
             table = Table((*ARM_PARAMETERS, *known[name].parameters), parameters)
             known[name].later_rows(table, table.values())  # type: ignore[arg-type]
-            built[name] = known[name].build(table.values(), model), table
-    return Pipeline([one.stage for one, _ in built.values()], build_gate(gate, model)), built, model
+            built[name] = known[name].built(table.values(), model), table
+    return Pipeline([one.stage for one, _ in built.values()], gate_stage(gate, model)), built, model
 
 
 def built_plant(scenario: Scenario, known: RobotDescription) -> Plant:

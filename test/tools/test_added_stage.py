@@ -17,19 +17,18 @@ from scipy.signal import bilinear, lfilter
 
 from flexarm_core.errors import ConfigError
 from flexarm_nodes.docs.parameters import markdown
-from flexarm_nodes.node import stage_kind
+from flexarm_nodes.registry import added_stages, parameters_of
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.run.composition import compose_simulation, in_one_process, stage_nodes
 from flexarm_tools.run.runner import run_scenario
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import NodeSpec
-from flexarm_tools.wiring.table import rows_of
 
 PACKAGE = Path(__file__).resolve().parents[2] / "docs" / "notch_filter"
 NAME = "notch_filter"
 BROKEN = """
 from flexarm_nodes.node.parameters import Parameter
-from flexarm_nodes.node.stage_kind import StageKind
+from flexarm_nodes.node.stage.kind import StageKind
 GATE = StageKind("hardware_gate", "broken", (), None)
 BOUNDS = StageKind("bounds", "broken", (Parameter("gain", "double", -1.0, "gain", "", 0.0),), None)
 """
@@ -52,10 +51,10 @@ def _installed(prefix, monkeypatch) -> Iterator[None]:
     monkeypatch.setenv("AMENT_PREFIX_PATH", f"{prefix}{os.pathsep}{os.environ['AMENT_PREFIX_PATH']}")
     monkeypatch.setenv("PYTHONPATH", f"{site}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     monkeypatch.syspath_prepend(site)
-    stage_kind.added_stages.cache_clear()
+    added_stages.cache_clear()
     with own_domain():
         yield
-    stage_kind.added_stages.cache_clear()
+    added_stages.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == NAME]:
         del sys.modules[name]
 
@@ -87,14 +86,14 @@ def test_it_runs_alone_and_in_one_process_alike_and_filters_as_another_library_d
 @pytest.mark.usefixtures("installed")
 def test_it_is_known_to_the_wiring_the_parameters_and_the_documentation():
     assert stage_nodes([NAME]) == (NodeSpec(NAME, NAME, NAME, {}, {}),)
-    assert [row.name for row in rows_of(NAME)] == ["frequency", "damping", "rate"]
+    assert [row.name for row in parameters_of(NAME)] == ["frequency", "damping", "rate"]
     nodes = {node.name: node for node in compose_simulation(load_scenario(PACKAGE / "scenario.yaml")).nodes}
     assert nodes[NAME].parameters["rate"] == 250.0
     scenario = load_scenario(PACKAGE / "scenario.yaml")
     first, own, gate = scenario.nodes
     with pytest.raises(ConfigError, match="node 'notch_filter' leads by JointReference .* which nobody reads"):
         compose_simulation(replace(scenario, nodes=(own, first, gate)))
-    page = markdown({NAME: rows_of(NAME)}, "# Parameters\n")
+    page = markdown({NAME: parameters_of(NAME)}, "# Parameters\n")
     assert "| `frequency` | double | `5.0` | Hz |" in page
 
 
@@ -117,12 +116,12 @@ def test_one_that_cannot_be_used_is_named_and_harms_nothing(tmp_path, monkeypatc
     rows = "missing = nowhere.stage:KIND\nwrong = math:pi\nhardware_gate = broken:GATE\nbounds = broken:BOUNDS\n"
     (info / "entry_points.txt").write_text(f"[flexarm.stages]\n{rows}", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    stage_kind.added_stages.cache_clear()
-    added = stage_kind.added_stages()
-    stage_kind.added_stages.cache_clear()
-    assert not added.kinds
+    added_stages.cache_clear()
+    kinds, faults = added_stages()
+    added_stages.cache_clear()
+    assert not kinds
     for said, why in zip(
-        sorted(added.faults),
+        sorted(faults),
         (
             "stage 'bounds' of broken:BOUNDS cannot be loaded: ConfigError: gain must lie in",
             "stage 'hardware_gate' of broken:GATE has the name of a node of flexarm",

@@ -13,7 +13,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.flexible_dynamics.parameters import flexible_controller
 from flexarm_nodes.node.parameters import ARM_PARAMETERS
-from flexarm_nodes.registry import NODES
+from flexarm_nodes.registry import parameters_of
 from flexarm_tools.run.composition import (
     compose_simulation,
     compose_stages,
@@ -89,7 +89,7 @@ def test_gains_of_the_arm_that_bends_hold_with_the_estimator_and_the_start_of_th
     assert given["start_position"] == pytest.approx([0.0, 0.7853981633974483])
     assert "estimator.strain_noise" in given or "damped" not in name
     assert {key: inside[before + key] for key in given} == given
-    values = {row.name: row.default for row in (*ARM_PARAMETERS, *NODES[bending].PARAMETERS)} | apart
+    values = {row.name: row.default for row in (*ARM_PARAMETERS, *parameters_of(bending))} | apart
     assert values["check_gains"] and values["stiffness_margin"] == 0.2
     flexible_controller(values, ArmModel(scenario.robot.description))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from configparser import ConfigParser
 from pathlib import Path
@@ -17,9 +16,8 @@ from rclpy.parameter import Parameter
 
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.ports import Role, Use
-from flexarm_nodes.start import MODULES
+from flexarm_nodes.registry import NODES, node_maker
 from flexarm_tools.wiring.table import node_ports
 from flexarm_tools.wiring.wiring import full_name
 
@@ -94,24 +92,18 @@ def context() -> Iterator[Context]:
         rclpy.try_shutdown()
 
 
-@pytest.fixture(scope="module")
-def modules() -> dict[str, str]:
-    """Module of each executable that is a node."""
+def test_the_executables_are_the_nodes_of_the_suite():
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg")
     lines = setup["options.entry_points"]["console_scripts"].split("\n")
     pairs = [[word.strip() for word in line.split("=")] for line in lines if "flexarm_nodes." in line]
-    assert pairs == [[name, f"flexarm_nodes.start:{name}"] for name in MODULES]
-    return {name: f"flexarm_nodes.{module}" for name, module in MODULES.items()}
+    assert pairs == [[name, f"flexarm_nodes.start:{name}"] for name in NODES]
 
 
 @pytest.mark.parametrize(("executable", "robot", "parameters"), CASES, ids=lambda case: getattr(case, "stem", None))
-def test_a_node_has_the_topics_that_the_table_gives_it(context, modules, executable, robot, parameters):
-    module = importlib.import_module(modules[executable])
-    classes = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, ArmNode)]
-    (node_class,) = (one for one in classes if one.__module__ == module.__name__)
+def test_a_node_has_the_topics_that_the_table_gives_it(context, executable, robot, parameters):
     text = load_robot_description(robot)
-    node = node_class()
+    node = node_maker(executable)()
     try:
         given = {"robot_description": text, **parameters}
         # as a parameter file would: settings of behaviors are declared when the node is configured
@@ -133,8 +125,8 @@ def test_a_node_has_the_topics_that_the_table_gives_it(context, modules, executa
         node.destroy_node()
 
 
-def test_every_node_of_the_suite_is_in_the_table_and_among_the_cases(modules):
+def test_every_node_of_the_suite_is_in_the_table_and_among_the_cases():
     arm = parse_robot_description(load_robot_description(ARM))
-    for executable in modules:
+    for executable in NODES:
         assert node_ports(executable, {}, arm) is not None, f"{executable}: put it into registry.py"
         assert any(executable == case for case, *_ in CASES)

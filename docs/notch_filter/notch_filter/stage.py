@@ -9,7 +9,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.pipeline.stage import Stage
 from flexarm_nodes.node.built_stage import BuiltStage, joint_output
 from flexarm_nodes.node.parameters import Parameter
-from flexarm_nodes.node.stage_kind import StageKind
+from flexarm_nodes.node.stage.kind import StageKind
 
 FIELDS = ("position", "velocity", "acceleration")  # a linear filter keeps each the derivative of the one before
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.gate import HardwareGate
+from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick
 
 
-class GateStage:
+class GateStage(Stage):
     """Answers every sample: follow the reference, stop if a stage rejected its input, or wait for a reference.
 
     Attributes:

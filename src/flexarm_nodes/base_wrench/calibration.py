@@ -19,9 +19,9 @@ from flexarm_core.path.joint_stop import JointStop
 from flexarm_core.types import ArmState, Array, JointReference
 from flexarm_nodes.base_wrench.plan import CalibrationPlan
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.built_stage import StageHost
 from flexarm_nodes.node.diagnostics import ERROR
 from flexarm_nodes.node.goal_server import GoalServer
+from flexarm_nodes.node.interfaces import Interfaces
 from flexarm_nodes.node.real_time import background_worker
 
 Result = CalibrateBaseWrench.Result
@@ -39,11 +39,11 @@ class BaseWrenchCalibration:
     Slow work, the choice of poses and the solution, is done in a thread while the arm is held.
     """
 
-    def __init__(self, host: StageHost, check: Check, plan: Plan, take: Take) -> None:
+    def __init__(self, host: Interfaces, check: Check, plan: Plan, take: Take) -> None:
         """Offer the action on a node.
 
         Args:
-            host: the node.
+            host: the interfaces of the stage, on their node.
             check: raises FlexarmError if the sensor cannot be calibrated now.
             plan: returns the plan for a goal; raises FlexarmError if the goal is not usable.
             take: sets parameters that a calibration found; raises FlexarmError if they are rejected.

@@ -1,4 +1,12 @@
-"""Builds the stage of the base wrench from its parameters, for its own node and for control_loop."""
+"""Stage base_wrench_torque_estimator: ACT, a sensor under the base -> joint torques, motor efforts.
+
+Each joint state results in one BaseWrenchEstimate with its stamp. Each desired joint reference results in one joint
+reference whose motor efforts produce the desired effort at the links (core: base_wrench). An action calibrates the
+sensor.
+
+A joint state is processed when the wrench of the same stamp has arrived (and the flexible state, if the base motion is
+taken from it), when the next joint state arrives, or after ``sensor_wait``, whichever is first.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +23,12 @@ from flexarm_core.pipeline.base_wrench_stage import BaseWrenchStage
 from flexarm_core.pipeline.stage import advance
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import FlexibleSample, FlexibleState, JointReference
+from flexarm_nodes.base_wrench.interfaces import BaseWrenchInterfaces
 from flexarm_nodes.base_wrench.markers import BaseWrenchMarkers
 from flexarm_nodes.base_wrench.parameters import (
+    BASE_WRENCH_PARAMETERS,
     calibration_config,
     calibration_run_config,
     check_base_motion,
@@ -26,11 +37,13 @@ from flexarm_nodes.base_wrench.parameters import (
     gravity_table,
     sensed_bodies,
 )
-from flexarm_nodes.base_wrench.setup import BaseWrenchSetup
 from flexarm_nodes.messages.base_wrench import base_wrench_estimate_form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Output, Values, joint_output, required_base
-from flexarm_nodes.node.readings import FLEXIBLE
+from flexarm_nodes.node.input.readings import FLEXIBLE
+from flexarm_nodes.node.ports import JOINTS, MARKERS, STATES, Input, Ports, Role, needed
+from flexarm_nodes.node.ports import Output as Port
+from flexarm_nodes.node.stage.kind import StageKind
 
 CALIBRATED = ("wrench_bias", "gravity_links", "gravity_masses", "gravity_first_moments")
 
@@ -58,8 +71,8 @@ def built_base_wrench(values: Values, model: ArmModel) -> BuiltStage:
         base_bandwidth=values["acceleration_bandwidth"],
         measured_effort=values["effort_source"] == "joint_states",
     )
-    setup, drawn = BaseWrenchSetup(stage, model, values), BaseWrenchMarkers(model, stage.estimator.bodies.sensor_frame)
     frame, used = stage.estimator.bodies.sensor_frame, {name: values[name] for name in CALIBRATED}
+    interfaces, drawn = BaseWrenchInterfaces(stage, model, values), BaseWrenchMarkers(model, frame)
 
     def change(changed: Values) -> None:
         config = controller_config(changed)
@@ -70,7 +83,7 @@ def built_base_wrench(values: Values, model: ArmModel) -> BuiltStage:
             stage.estimator = estimator(changed)
             stage.zero.reset()
             used.update(calibrated)
-        controller.config, setup.values = config, changed
+        controller.config, interfaces.values = config, changed
 
     def make(tick: Tick) -> Any:
         if tick.estimate is None:
@@ -78,7 +91,7 @@ def built_base_wrench(values: Values, model: ArmModel) -> BuiltStage:
         return base_wrench_estimate_form(tick.estimate, model.joint_names, frame, stage.weight)
 
     def draw(tick: Tick) -> Any:
-        drawn.scale = setup.values["marker_scale"]
+        drawn.scale = interfaces.values["marker_scale"]
         return None if tick.estimate is None else drawn.message(tick.estimate)
 
     change(values)
@@ -90,7 +103,7 @@ def built_base_wrench(values: Values, model: ArmModel) -> BuiltStage:
     stage.reset()
     outputs = (
         Output(topics.BASE_WRENCH_ESTIMATE, BaseWrenchEstimate, make),
-        Output(topics.MARKERS, MarkerArray, draw, topics.CONTROL, rate=lambda: float(setup.values["marker_rate"])),
+        Output(topics.MARKERS, MarkerArray, draw, topics.CONTROL, rate=lambda: float(interfaces.values["marker_rate"])),
     )
     return BuiltStage(
         stage,
@@ -98,6 +111,38 @@ def built_base_wrench(values: Values, model: ArmModel) -> BuiltStage:
         (*outputs, joint_output(stage.name, model)) if control else outputs,
         (("wrench", stage.sensor), *((FLEXIBLE,) if motion == "flexible_state" else ())),
         required_base(motion),
-        setup=setup,
-        status=setup.status,
+        interfaces=interfaces,
+        status=interfaces.status,
     )
+
+
+def _ports(values: Values, description: RobotDescription, tool: str) -> Ports:
+    """Return the topics that the stage uses with these parameters."""
+    control, motion = values["control"], values["base_motion"]
+    inputs = [
+        STATES,
+        Input(
+            topics.DESIRED_JOINT_REFERENCE,
+            JOINTS,
+            needed(control),
+            f"control {str(control).lower()}",
+            (frozenset({"effort"}), frozenset({"position"})),
+        ),
+        Input(topics.wrench_topic(values["sensor"]), "WrenchStamped", because=f"sensor '{values['sensor']}'"),
+    ]
+    if motion == "flexible_state":
+        inputs.append(Input(topics.FLEXIBLE_STATE, "FlexibleState", because=f"base_motion '{motion}'"))
+    gives, role = frozenset({"effort", "friction"}), Role.LEADS if control else Role.SILENT
+    return Ports(
+        tuple(inputs),
+        (
+            Port(topics.BASE_WRENCH_ESTIMATE, "BaseWrenchEstimate"),
+            Port(topics.JOINT_REFERENCE, JOINTS, role, gives, passes=True),
+            MARKERS,
+        ),
+    )
+
+
+KIND = StageKind(
+    "base_wrench_torque_estimator", "flexarm", BASE_WRENCH_PARAMETERS, built_base_wrench, ("joints",), ports_of=_ports
+)

@@ -18,7 +18,7 @@ from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node.parameters import FILE_FOLDER, Parameter, ParameterTable, record_of, rows
-from flexarm_nodes.node.stage_table import StageTable
+from flexarm_nodes.node.prefixed_table import PrefixedTable
 
 OUTPUTS = ("joints", "tool")
 NO_SENSOR = "none"
@@ -121,7 +121,7 @@ def tool_wrench(values: dict[str, Any], description: RobotDescription, chain: Ch
 # Behaviors ------------------------------------------------------------------------------------------------------------
 
 
-def declare_behaviors(table: ParameterTable | StageTable, values: Mapping[str, Any]) -> None:
+def declare_behaviors(table: ParameterTable | PrefixedTable, values: Mapping[str, Any]) -> None:
     """Declare ``<name>.kind`` for every behavior name, and ``<name>.<setting>`` for the settings of its kind.
 
     Args:

@@ -18,13 +18,13 @@ from flexarm_nodes.messages.behavior import change_from_message
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.bounded_requests import TOO_LARGE, bound_service, is_too_large
-from flexarm_nodes.node.built_stage import StageHost
+from flexarm_nodes.node.interfaces import Interfaces
 
 
 class BehaviorRequests:
     """Subscriptions and services of a node that has behaviors."""
 
-    def __init__(self, host: StageHost, stage: BehaviorStage, sets: BehaviorSets) -> None:
+    def __init__(self, host: Interfaces, stage: BehaviorStage, sets: BehaviorSets) -> None:
         """Create the subscriptions and services of a stage."""
         self._node, self._stage, self._sets, self._refuse = host.node, stage, sets, host.refuse
         node = host.node

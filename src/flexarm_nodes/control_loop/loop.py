@@ -19,30 +19,29 @@ from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array, FlexibleSample
-from flexarm_nodes.control_loop.stage_builders import GATE_PARAMETERS, SUITE, build_gate, builders
+from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.hardware_gate.output import GateOutput
+from flexarm_nodes.hardware_gate.parameters import gate_stage
 from flexarm_nodes.messages.cdr import stamp_of
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import ArmNode, run
+from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN, Diagnostics
-from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
-from flexarm_nodes.node.readings import FLEXIBLE, Readings
-from flexarm_nodes.node.references import RESTARTED
-from flexarm_nodes.node.stage_inputs import StageInputs
-from flexarm_nodes.node.stage_kind import added_stages
-from flexarm_nodes.node.stage_outputs import StageOutputs
-from flexarm_nodes.node.stage_table import StageTable
+from flexarm_nodes.node.input.readings import FLEXIBLE, Readings
+from flexarm_nodes.node.input.references import RESTARTED
+from flexarm_nodes.node.input.synchronizer import Synchronizer
+from flexarm_nodes.node.output.publications import Publications
+from flexarm_nodes.node.parameters import Parameter
+from flexarm_nodes.node.prefixed_table import PrefixedTable
 from flexarm_nodes.node.tick_times import TickTimes
+from flexarm_nodes.registry import GATE, STAGES, added_stages, stage_kinds
 
-GATE = "hardware_gate"
 USUAL = ["reference_generator", "rns_vibration_controller", GATE]
 ANSWER_ARRIVES = 0.1  # [s] by then a command has arrived; shorter than the interval of repeated states
 LOOK = 0.05  # [s] between two looks at the status of the stages, where nothing seems to have changed
 REHEARSED = 3  # ticks of the rehearsal
 CATCHES_UP = 0.1  # [s] after a long rehearsal, by when the middleware has delivered what came during it
 SHOWN_AFTER = 200  # ticks between two updates of the reported tick times
-SHARED = tuple(row.name for row in ARM_PARAMETERS)
 
 
 class ControlLoop(ArmNode):
@@ -53,20 +52,21 @@ class ControlLoop(ArmNode):
 
     PARAMETERS = (
         Parameter("stages", "string[]", USUAL,
-            f"stages in order of execution, {GATE} last; available: {', '.join([*SUITE, GATE])}"),
+            f"stages in order of execution, {GATE} last; available: {', '.join(STAGES)}"),
         Parameter("sensor_wait", "double", 0.005,
             "longest wall time that a joint state waits for readings and references of its stamp", "s", 1e-4),
     )  # fmt: skip
 
     def __init__(self) -> None:
         """Declare the parameters of every stage; the topics depend on the selected stages."""
+        tables = {name: kind.parameters for name, kind in stage_kinds().items()}  # imported before others see this node
         super().__init__("control_loop")
-        for name, rows in {**{name: one.parameters for name, one in builders().items()}, GATE: GATE_PARAMETERS}.items():
-            self.table.declare([replace(row, name=f"{name}.{row.name}") for row in rows])
+        for name, rows in {**tables, GATE: HardwareGateNode.PARAMETERS}.items():
+            self._table_of(name).declare(rows)
         self._states: Any = None  # the subscription
         self._commands = GateOutput(self, lambda: self._report())
-        self._inputs = StageInputs(self, self._update, self._refuse, self._restart)
-        self._output: StageOutputs | None = None
+        self._inputs = Synchronizer(self, self._update, self._refuse, self._restart)
+        self._output: Publications | None = None
         self._said: dict[str, Diagnostics] = {}  # status of each stage
         self._times, self._times_shown = TickTimes(), {"ticks": "0"}
 
@@ -74,28 +74,28 @@ class ControlLoop(ArmNode):
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Build each stage from its parameters, with the parameter table of its own node."""
-        names, known = values["stages"], builders()
+        names, known = values["stages"], stage_kinds()
         if not names or names[-1] != GATE or any(name not in known for name in names[:-1]):
             raise ConfigError(
                 f"stages are {', '.join(names) or 'none'}; expected {GATE} as the last, before it any of"
-                f" {', '.join(known)}{''.join(f'; {fault}' for fault in added_stages().faults)}"
+                f" {', '.join(known)}{''.join(f'; {fault}' for fault in added_stages()[1])}"
             )
         self.newest = topics.NEWEST  # what stages subscribe to themselves are requests
         for name in names[:-1]:
-            known[name].later_rows(StageTable(self.table, name), _of(name, values))
+            known[name].later_rows(self._table_of(name), self._of(name, values))
         values = self.table.values()
         self._built: dict[str, BuiltStage] = {}
         for name in names[:-1]:
-            self._built[name] = known[name].build(_of(name, values), model)
-        stages, gate_values = [built.stage for built in self._built.values()], _of(GATE, values)
+            self._built[name] = known[name].built(self._of(name, values), model)
+        stages, gate_values = [built.stage for built in self._built.values()], self._of(GATE, values)
         if self._output is not None:
             self._output.close()
         for told in self._said.values():
             told.close()
         self._said = {name: Diagnostics(self, name, self.diagnostics) for name in self._built}
-        self._output = StageOutputs(self, list(self._built.values()), self._refuse, self.try_again)
+        self._output = Publications(self, list(self._built.values()), self._refuse, self.try_again)
         own = ArmModel(model.description, model.tool_frame, model.gravity)  # a model has memory, and the gate a thread
-        self._pipeline = Pipeline(stages, build_gate(gate_values, own))
+        self._pipeline = Pipeline(stages, gate_stage(gate_values, own))
         self._model = model
         self._lockstep = gate_values["lockstep"]
         self.newest = topics.NEWEST if self._lockstep else topics.UNCONFIRMED
@@ -115,6 +115,13 @@ class ControlLoop(ArmNode):
         self._states = self.hear(JointState, topics.JOINT_STATES, self._on_joint_state, raw=True, idle=idle)
         self._forget()
 
+    def _table_of(self, stage: str) -> PrefixedTable:
+        return PrefixedTable(self.table, stage)
+
+    def _of(self, stage: str, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of a stage as its own node would have them."""
+        return self._table_of(stage).own(values)
+
     def _sensors(self) -> list[tuple[str, str]]:
         """Return the sensors of all stages; the motion of the base is one of them unless a stage estimates it."""
         every = self._built.values()
@@ -126,7 +133,7 @@ class ControlLoop(ArmNode):
         return [*sensors, *([FLEXIBLE] if needed else ())]
 
     def _note_timeouts(self, values: dict[str, Any]) -> None:
-        self._timeouts = {name: _of(name, values).get("reference_timeout", 0.0) for name in self._built}
+        self._timeouts = {name: self._of(name, values).get("reference_timeout", 0.0) for name in self._built}
 
     def check(self) -> None:
         """Check the gains of all stages where the arm is."""
@@ -136,6 +143,11 @@ class ControlLoop(ArmNode):
         """Discard earlier samples, and wait for the controller that takes the commands."""
         self._forget()
         self._commands.start()
+
+    def begun(self) -> None:
+        """Log what is in use."""
+        for built in self._built.values():
+            built.interfaces.begin()
 
     def _forget(self) -> None:
         self._pipeline.reset()
@@ -167,7 +179,7 @@ class ControlLoop(ArmNode):
         """Send the command that holds the arm without control: gravity effort, or zero velocity."""
         self._inputs.drop()
         for built in self._built.values():
-            built.setup.end()
+            built.interfaces.end()
         for told in self._said.values():
             told.announce(OK, "inactive")
         self._commands.stop()
@@ -180,11 +192,11 @@ class ControlLoop(ArmNode):
         changed: list[str] = []
         try:
             for name, built in self._built.items():
-                built.change(_of(name, values))
+                built.change(self._of(name, values))
                 changed.append(name)
         except FlexarmError:
             for name in changed:
-                self._built[name].change(_of(name, before))
+                self._built[name].change(self._of(name, before))
             raise
         self._note_timeouts(values)
         self._commands.change_mode(mode)  # last: nothing that a stage rejects interrupts the gate
@@ -236,7 +248,7 @@ class ControlLoop(ArmNode):
         """Process a joint state with the readings that arrived for its stamp."""
         if not self._rehearsed and self._rehearse(sample):
             return
-        self._held = sample if any(built.setup.delays for built in self._built.values()) else None
+        self._held = sample if any(built.interfaces.delays for built in self._built.values()) else None
         if self._held is not None:
             return
         flexible = self._inputs.readings.flexible(sample.stamp)
@@ -284,7 +296,7 @@ class ControlLoop(ArmNode):
             Whether this took so long that the sample is out of date: longer than the state timeout, not in lockstep.
         """
         self._rehearsed = True
-        if any(built.setup.waits for built in self._built.values()):
+        if any(built.interfaces.waits for built in self._built.values()):
             return False  # requests made before the first sample must not be discarded with the rehearsal
         with self._commands.lock:  # the watchdog must not act on what the gate believes meanwhile
             self._run_rehearsal(sample)
@@ -330,15 +342,3 @@ class ControlLoop(ArmNode):
         if self._times.count >= self._shown_at:
             self._times_shown, self._shown_at = self._times.values(), self._times.count + SHOWN_AFTER
         self._commands.report(self._stamp, "", "; ".join(remarks), self._times_shown)
-
-
-def _of(stage: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a stage as its own node would have them."""
-    prefix = f"{stage}."
-    own = {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
-    return own | {name: values[name] for name in SHARED}
-
-
-def main() -> None:
-    """Entry point."""
-    run(ControlLoop)

@@ -12,14 +12,12 @@ from pathlib import Path
 from flexarm_core.behavior_impedance.registry import OWN
 from flexarm_nodes.behavior_impedance.parameters import kind_row, setting_rows
 from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter
-from flexarm_nodes.node.stage_kind import added_stages
-from flexarm_nodes.registry import NODES
+from flexarm_nodes.registry import NODES, parameters_of
 
 PAGE: dict[str, tuple[Parameter, ...]] = {"every node": ARM_PARAMETERS}
-for _name, _node in NODES.items():
-    PAGE[f"{_name} (beside those of its stages, under their names)" if _name == "control_loop" else _name] = (
-        _node.PARAMETERS
-    )
+for _name in NODES:
+    _title = f"{_name} (beside those of its stages, under their names)" if _name == "control_loop" else _name
+    PAGE[_title] = parameters_of(_name)
     if _name == "behavior_impedance_controller":
         PAGE["behaviors"] = (kind_row("<name>"),)
         PAGE |= {f"behaviors of kind {kind.KIND}": setting_rows("<name>", kind) for kind in OWN}
@@ -55,6 +53,6 @@ def _row(row: Parameter) -> str:
 
 
 if __name__ == "__main__":
-    added = {name: added_stages().kinds[name].parameters for name in sys.argv[2:]}
+    added = {name: parameters_of(name) for name in sys.argv[2:]}
     page = markdown(added, "# Parameters\n") if added else markdown()
     Path(sys.argv[1]).write_text(page, encoding="utf-8")

@@ -18,9 +18,8 @@ from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.uri import resolve_uri
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.parameters import ARM_PARAMETERS
 from flexarm_nodes.node.ports import Ports, merged
-from flexarm_nodes.registry import NODES
+from flexarm_nodes.registry import NODES, parameters_of, ports_of
 
 LIFECYCLE = ("change_state", "get_state", "get_available_states", "get_available_transitions", "get_transition_graph")
 PARAMETERS = (
@@ -90,13 +89,12 @@ def table(description: RobotDescription) -> dict[str, Permissions]:
     The control loop has those of its stages, with the gate's; the operator alone changes states and parameters.
     """
     found = {}
-    for name, node in NODES.items():
+    for name in NODES:
         if name in (SIMULATED, "control_loop"):
             continue
-        values = {row.name: row.default for row in (*ARM_PARAMETERS, *node.PARAMETERS)}
-        modes = COMMAND_MODES if "command_mode" in values else ("",)
-        ports = merged(node.ports(values | {"command_mode": mode}, description, "") for mode in modes)
-        found[name] = permissions(name, ports)
+        moded = "command_mode" in {row.name for row in parameters_of(name)}
+        given = [{"command_mode": mode} for mode in COMMAND_MODES] if moded else [{}]
+        found[name] = permissions(name, merged(filter(None, (ports_of(name, one, description, "") for one in given))))
     sensors = {topic for name, one in found.items() for topic in one.subscribes if topic.endswith(("_wrench", "_imu"))}
     found[BROADCASTERS] = Permissions(
         publishes=tuple(sorted({topics.JOINT_STATES, "controller_manager/activity", *sensors})),

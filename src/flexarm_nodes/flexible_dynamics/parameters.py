@@ -17,21 +17,22 @@ from flexarm_core.pipeline.flexible_stages import FlexibleControlStage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, FlexibleState, JointReference
-from flexarm_nodes.flexible_dynamics.estimator import FlexibleDynamicsEstimator
+from flexarm_nodes.flexible_dynamics.estimator import ESTIMATOR_PARAMETERS
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.messages.path import joint_trajectory_from_message
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.built_stage import BuiltStage, StageHost, StageSetup, Status, Values, joint_output
+from flexarm_nodes.node.built_stage import BuiltStage, Status, Values, joint_output
 from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.interfaces import Interfaces
 from flexarm_nodes.node.parameters import record_of
 
 CHECKED = (
     "correct", "use_strain", "use_deflection", "effort_noise", "modal_noise", "base_noise", "strain_noise",
     "strain_error", "deflection_noise", "deflection_rate_noise",
 )  # fmt: skip
-ESTIMATOR_PARAMETERS = tuple(
+ASSUMED_PARAMETERS = tuple(
     replace(row, name=f"estimator.{row.name}", description=f"estimator assumed in the gain check: {row.description}")
-    for row in FlexibleDynamicsEstimator.PARAMETERS
+    for row in ESTIMATOR_PARAMETERS
     if row.name in CHECKED
 )
 
@@ -84,7 +85,7 @@ def built_controller(values: Values, model: ArmModel) -> BuiltStage:
         (joint_output(stage.name, model),),
         modes=controller.model.mode_names,
         prepare=controller.prepare,
-        setup=TrajectoryInput(stage, model),
+        interfaces=TrajectoryInput(stage, model),
         status=status,
     )
 
@@ -92,23 +93,29 @@ def built_controller(values: Values, model: ArmModel) -> BuiltStage:
 LONGEST_TRAJECTORY = 262_144  # [bytes] some 1,200 points of seven joints
 
 
-class TrajectoryInput(StageSetup):
+class TrajectoryInput(Interfaces):
     """Joint trajectories on a topic, for the stage."""
 
     def __init__(self, stage: FlexibleControlStage, model: ArmModel) -> None:
         """Give trajectories of an arm to its stage."""
         self._stage, self._names, self._turns = stage, model.joint_names, model.turns
 
-    def open(self, host: StageHost) -> None:
+    def open(self) -> None:
         """Subscribe to trajectories."""
-        self._node = host.node
-        self._subscription = host.node.hear(
+        self._subscription = self.node.hear(
             JointTrajectory, topics.JOINT_TRAJECTORY, self._on_trajectory, topics.NEWEST, most=LONGEST_TRAJECTORY
         )
 
     def close(self) -> None:
         """Destroy the subscription."""
-        self._node.destroy_subscription(self._subscription)
+        self.node.destroy_subscription(self._subscription)
+
+    def begin(self) -> None:
+        """Log the gains that are in use."""
+        motion = self._stage.controller.config.motion
+        k_p, k_d = (np.round(gain, 3).tolist() for gain in (motion.position_gain, motion.velocity_gain))
+        said = f"position_gain {k_p}, velocity_gain {k_d}, effort_weight {motion.effort_weight:.3g}"
+        self.node.get_logger().info(said)
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
         newest = self._stage.newest

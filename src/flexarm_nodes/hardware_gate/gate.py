@@ -17,9 +17,9 @@ from flexarm_nodes.hardware_gate.output import GateOutput
 from flexarm_nodes.hardware_gate.parameters import hardware_gate
 from flexarm_nodes.messages.conversions import joint_reference_from_message, stamp_to_nanoseconds
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import ArmNode, run
-from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE, ArmStateReader
+from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import Values
+from flexarm_nodes.node.input.arm_state_reader import BASE_STATE_SOURCES, NO_BASE_STATE, ArmStateReader
 from flexarm_nodes.node.parameters import Parameter, rows
 from flexarm_nodes.node.ports import JOINTS, STATES, Input, Output, Ports, Role, Use, base_state_input
 
@@ -159,8 +159,3 @@ class HardwareGateNode(ArmNode):
 
     def _report(self) -> None:
         self._output.report(self._stamp)
-
-
-def main() -> None:
-    """Entry point."""
-    run(HardwareGateNode)

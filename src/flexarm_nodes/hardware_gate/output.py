@@ -29,7 +29,7 @@ from flexarm_nodes.messages.form import Form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
-from flexarm_nodes.node.sender import Sender
+from flexarm_nodes.node.output.sender import Sender
 
 WRITER_PERIOD = 0.05  # [s] period at which it is looked for others who command the drives, or lead the arm
 LISTENER_PERIOD = 0.25  # [s] period at which it is looked whether somebody listens to the commands

@@ -13,9 +13,10 @@ from flexarm_core.hardware_gate.config import HardwareGateConfig
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.supervisor import SupervisorConfig
+from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
-from flexarm_nodes.node.arm_state_reader import NO_BASE_STATE
+from flexarm_nodes.node.input.arm_state_reader import NO_BASE_STATE
 from flexarm_nodes.node.parameters import record_of
 
 Values = Mapping[str, Any]
@@ -23,6 +24,11 @@ FRICTION_SHARE = 1.5  # largest friction in a reference, as a multiple of the fr
 GAINED = 10.0  # [1/s] default acceleration limit, as a multiple of the velocity limit
 MOST_ACCELERATION = 20.0  # [rad/s^2 | m/s^2] upper bound of the default acceleration limit
 FOLLOWING_TIME = 0.15  # [s] default following error, as a time at the velocity limit
+
+
+def gate_stage(values: Values, model: ArmModel) -> GateStage:
+    """Return the gate as the last stage of a tick; as :func:`hardware_gate`."""
+    return GateStage(hardware_gate(values, model), values["base_state_source"])
 
 
 def hardware_gate(values: Values, model: ArmModel, clock: Callable[[], float] = time.monotonic) -> HardwareGate:

@@ -22,9 +22,9 @@ from flexarm_nodes.ik_redundancy.resolution import Resolution
 from flexarm_nodes.messages.conversions import doubles, nanoseconds_to_stamp
 from flexarm_nodes.messages.path import check_goal, fill_rows, joint_trajectory_to_message
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.built_stage import StageHost
 from flexarm_nodes.node.diagnostics import ERROR
 from flexarm_nodes.node.goal_server import GoalServer
+from flexarm_nodes.node.interfaces import Interfaces
 
 WATCH_PERIOD = 0.05  # [s] period at which the age of the newest sample is checked
 Result = FollowCartesianPath.Result
@@ -37,7 +37,7 @@ class PathFollower:
         activity: HOLDING, PLANNING (from acceptance on), FOLLOWING or STOPPING.
     """
 
-    def __init__(self, host: StageHost, resolution: Resolution, worker: Executor) -> None:
+    def __init__(self, host: Interfaces, resolution: Resolution, worker: Executor) -> None:
         """Offer the action on a node, and lead a stage; paths are planned by the worker."""
         self._node, self._planned, self._worker = host.node, host.try_again, worker
         self._resolution, self._chain, resolution.stage.lead = resolution, resolution.chain, self

@@ -23,7 +23,7 @@ from flexarm_nodes.markers.motion import MotionMarkers
 from flexarm_nodes.markers.robot import RobotMarkers
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import ArmNode, run
+from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.diagnostics import OK, WARN
 from flexarm_nodes.node.frames import in_tf
@@ -158,8 +158,3 @@ class StateMarkers(ArmNode):
         ]
         self._publisher.publish(in_tf(MarkerArray(markers=markers), self.frame_prefix))
         self.diagnostics.report(OK, "drawing", stamp_to_nanoseconds(stamp))
-
-
-def main() -> None:
-    """Entry point."""
-    run(StateMarkers)

@@ -119,6 +119,9 @@ class ArmNode(LifecycleNode):
     def start(self) -> None:
         """Begin a run: discard the state that was kept from earlier samples."""
 
+    def begun(self) -> None:
+        """Do what follows the begin of a run, such as to log what is in use."""
+
     def brake(self) -> None:
         """Bring the arm to rest before a run ends."""
 
@@ -173,6 +176,7 @@ class ArmNode(LifecycleNode):
         self.take_waiting(topics.CLOCK)  # else a state that came meanwhile may seem to come from the future
         self.active = True
         self.diagnostics.announce(WARN if refused else OK, refused or "active", anew=True)
+        self.begun()
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:

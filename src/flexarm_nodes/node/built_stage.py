@@ -21,8 +21,8 @@ from flexarm_nodes.messages.conversions import (
     joint_reference_form,
 )
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.interfaces import Interfaces
 
 Values = Mapping[str, Any]
 Status = tuple[bytes, str, dict[str, str]]  # level, message and values of the diagnostics
@@ -50,54 +50,6 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class StageHost:
-    """The node that runs a stage, as the setup of the stage sees it.
-
-    Attributes:
-        node: the node.
-        refuse: reports why a request was rejected.
-        try_again: processes the sample that waited while ``StageSetup.delays``.
-        stage: name of the stage in a node that runs several stages; empty: the node runs this stage only.
-    """
-
-    node: ArmNode
-    refuse: Callable[[str], None]
-    try_again: Callable[[], None]
-    stage: str = ""
-
-    def name(self, topic: str) -> str:
-        """Return the name of a topic, service or action: a private one, ``~/NAME``, is ``~/STAGE/NAME`` here."""
-        return topic.replace("~/", f"~/{self.stage}/") if self.stage else topic
-
-    def parameter(self, name: str) -> str:
-        """Return the name that a parameter of the stage has in the node."""
-        return f"{self.stage}.{name}" if self.stage else name
-
-
-class StageSetup:
-    """What a stage has beside its samples: subscriptions, services and actions; this one has nothing."""
-
-    @property
-    def waits(self) -> bool:
-        """Whether requests wait for their sample, and must not be lost with a rehearsal."""
-        return False
-
-    @property
-    def delays(self) -> bool:
-        """Whether samples have to wait at present, until ``StageHost.try_again`` is called."""
-        return False
-
-    def open(self, host: StageHost) -> None:
-        """Create subscriptions, services and actions."""
-
-    def close(self) -> None:
-        """Destroy them."""
-
-    def end(self) -> None:
-        """End what leads the arm: the node is deactivated."""
-
-
-@dataclass(frozen=True, slots=True)
 class BuiltStage:
     """A stage built from parameters.
 
@@ -111,7 +63,7 @@ class BuiltStage:
         modes: names of the modes that the stage needs in flexible states.
         before: whether the stage uses the joint reference that answered the sample before.
         prepare: checks the gains at joint positions (n,) before the first sample; raises FlexarmError to reject them.
-        setup: what the stage has beside its samples.
+        interfaces: what the stage has beside its samples.
         status: returns the status after a processed tick, or after an observed one; None: that of :meth:`judge`.
         waits: returns the references that a sample waits for, from its stamp and that of the newest tool reference
             [ns], -1 before any; None: ``stage.needs``.
@@ -127,7 +79,7 @@ class BuiltStage:
     modes: tuple[str, ...] = ()
     before: bool = False
     prepare: Callable[[Array], None] | None = None
-    setup: StageSetup = field(default_factory=StageSetup)
+    interfaces: Interfaces = field(default_factory=Interfaces)
     status: Callable[[Tick], Status] | None = None
     waits: Callable[[int, int], frozenset[str]] | None = None
     awaits: Callable[[], frozenset[str]] = frozenset

@@ -15,7 +15,7 @@ from flexarm_nodes.messages.conversions import pose_form, true_joints_form, wren
 from flexarm_nodes.messages.flexible import true_flexible_state_form
 from flexarm_nodes.messages.form import Form
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.sender import Sender
+from flexarm_nodes.node.output.sender import Sender
 from flexarm_sim.backend import PlantState
 from flexarm_sim.plant import Plant
 

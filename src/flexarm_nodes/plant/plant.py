@@ -28,12 +28,12 @@ from flexarm_nodes.messages.conversions import joint_readings_form, wrench_form
 from flexarm_nodes.messages.flexible import imu_form, strain_form
 from flexarm_nodes.messages.form import SECOND, Form
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_node import ArmNode, run
+from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
-from flexarm_nodes.node.joint_commands import JointCommandReader
+from flexarm_nodes.node.input.joint_commands import JointCommandReader
+from flexarm_nodes.node.output.sender import Sender
 from flexarm_nodes.node.ports import Input, Output, Ports, command_input, sensor_outputs
-from flexarm_nodes.node.sender import Sender
 from flexarm_nodes.plant.ground_truth import GroundTruthOutput
 from flexarm_nodes.plant.parameters import (
     JOINT_COMMANDS,
@@ -426,8 +426,3 @@ class SimulatedPlant(ArmNode):
         except FlexarmError as error:
             response.message = str(error)
         return response
-
-
-def main() -> None:
-    """Entry point; the process ends with exit code 1 after a simulation that diverged."""
-    run(SimulatedPlant)

@@ -21,7 +21,6 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 from flexarm_core.uri import resolve_uri
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.arm_state_reader import BASE_STATE_SOURCES
 from flexarm_nodes.node.built_stage import (
     BuiltStage,
     Output,
@@ -34,6 +33,7 @@ from flexarm_nodes.node.built_stage import (
     required_base,
 )
 from flexarm_nodes.node.diagnostics import OK
+from flexarm_nodes.node.input.arm_state_reader import BASE_STATE_SOURCES
 from flexarm_nodes.node.parameters import Parameter, record_of, rows
 from flexarm_nodes.reaction_null_space.reactionless_markers import path_markers
 

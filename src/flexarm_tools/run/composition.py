@@ -8,9 +8,10 @@ from typing import Any
 
 from flexarm_core.errors import ConfigError
 from flexarm_nodes.flexible_dynamics.parameters import CHECKED
+from flexarm_nodes.registry import GATE, parameters_of
 from flexarm_tools.scenario.scenario import PLANT, NodeSpec, Scenario
 from flexarm_tools.wiring.chain import chained, wired_nodes
-from flexarm_tools.wiring.table import CONTROL_LOOP, GATE, node_ports, ros2_control_ports, rows_of, stage_packages
+from flexarm_tools.wiring.table import CONTROL_LOOP, node_ports, ros2_control_ports, stage_packages
 from flexarm_tools.wiring.wiring import check_wiring
 
 LOCKSTEP_WAIT = 8.0  # [s] wall time to wait for a sensor: longer than resending a lost message takes
@@ -144,7 +145,7 @@ def stage_nodes(names: Sequence[str]) -> tuple[NodeSpec, ...]:
 
 def command_mode(scenario: Scenario) -> str:
     """Return the command mode of the gate of a scenario: ``effort``, ``velocity`` or ``position``."""
-    default = next(row.default for row in rows_of(GATE) if row.name == "command_mode")
+    default = next(row.default for row in parameters_of(GATE) if row.name == "command_mode")
     gates = [node for node in scenario.nodes if node.executable == GATE]
     return str(gates[0].parameters.get("command_mode", default)) if gates else str(default)
 
@@ -176,7 +177,7 @@ def _complete(node: NodeSpec, scenario: Scenario, use_sim_time: bool, lockstep: 
         parameters |= _vibration_parameters(scenario)
     if node.executable == BENDING:
         parameters |= _bending_parameters(scenario)
-    waits = node.executable == CONTROL_LOOP or any(row.name == "sensor_wait" for row in rows_of(node.executable))
+    waits = node.executable == CONTROL_LOOP or any(row.name == "sensor_wait" for row in parameters_of(node.executable))
     if lockstep and waits:
         parameters["sensor_wait"] = LOCKSTEP_WAIT  # in lockstep the plant waits anyway
     if node.executable == CONTROL_LOOP:  # parameters of the stages in the loop
@@ -201,7 +202,7 @@ def _timing(node: NodeSpec, scenario: Scenario, lockstep: bool) -> dict[str, Any
     stages = [str(name) for name in own.get("stages", ())] if one else [node.executable]
     parameters: dict[str, Any] = {}
     for stage in stages:
-        has = {row.name for row in rows_of(stage)}
+        has = {row.name for row in parameters_of(stage)}
         period = 1.0 / scenario.rate if stage == BENDING and not lockstep else 0.0
         for name, value in (("rate", scenario.rate), ("delay", delay + period)):
             key = f"{stage}.{name}" if one else name

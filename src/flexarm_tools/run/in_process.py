@@ -20,8 +20,9 @@ from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
 from flexarm_nodes.control_loop.loop import ControlLoop
-from flexarm_nodes.control_loop.stage_builders import GATE_PARAMETERS, build_gate, builders
+from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.hardware_gate.output import gate_words
+from flexarm_nodes.hardware_gate.parameters import gate_stage
 from flexarm_nodes.messages.conversions import joint_readings_form, wrench_form
 from flexarm_nodes.messages.flexible import imu_form, strain_form
 from flexarm_nodes.messages.form import Form, Template
@@ -29,10 +30,10 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.node.given_table import GivenTable
+from flexarm_nodes.node.input.readings import FLEXIBLE, Readings
+from flexarm_nodes.node.output.publications import output_topics
 from flexarm_nodes.node.parameters import ARM_PARAMETERS
-from flexarm_nodes.node.readings import FLEXIBLE, Readings
-from flexarm_nodes.node.stage_outputs import output_topics
-from flexarm_nodes.node.stage_table import StageTable
+from flexarm_nodes.node.prefixed_table import PrefixedTable
 from flexarm_nodes.plant.ground_truth import true_outputs
 from flexarm_nodes.plant.parameters import (
     PLANT_PARAMETERS,
@@ -41,6 +42,7 @@ from flexarm_nodes.plant.parameters import (
     plant_friction,
     plant_surfaces,
 )
+from flexarm_nodes.registry import GATE, stage_kinds
 from flexarm_sim.measurement import Measurement
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.recording.message_rows import MessageRows
@@ -49,7 +51,7 @@ from flexarm_tools.run.composition import compose_simulation, in_one_process
 from flexarm_tools.run.parameter_file import plain_value
 from flexarm_tools.run.runner import natural_period
 from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, Scenario
-from flexarm_tools.wiring.table import CONTROL_LOOP, GATE
+from flexarm_tools.wiring.table import CONTROL_LOOP
 
 LEVELS = {OK: "info", WARN: "warn", ERROR: "error"}
 REPEAT_AFTER = 0.5  # [s] simulation time in which a status that only changes its text is told once
@@ -74,31 +76,31 @@ class _Loop:
     """Stages and gate, as the node control_loop builds them from its parameters."""
 
     def __init__(self, node: NodeSpec) -> None:
-        known = builders()
+        known = stage_kinds()
         self._given = {name: _plain(value) for name, value in node.parameters.items()}
-        rows = {**{name: one.parameters for name, one in known.items()}, GATE: GATE_PARAMETERS}
+        rows = {**{name: one.parameters for name, one in known.items()}, GATE: HardwareGateNode.PARAMETERS}
         self.table = GivenTable((*ARM_PARAMETERS, *ControlLoop.PARAMETERS), self._given)
         for name, own in rows.items():
-            StageTable(self.table, name).declare(own)
+            PrefixedTable(self.table, name).declare(own)
         values = self.table.values()
         names = values["stages"][:-1]
         self.model = ArmModel(values["robot_description"], values["tool_frame"], tuple(values["gravity"]))
         for name in names:
-            known[name].later_rows(StageTable(self.table, name), self._of(name, values))
+            known[name].later_rows(PrefixedTable(self.table, name), self._of(name, values))
         values = self.table.values()
         self.built: dict[str, BuiltStage] = {
-            name: known[name].build(self._of(name, values), self.model) for name in names
+            name: known[name].built(self._of(name, values), self.model) for name in names
         }
         self.mode = values[f"{GATE}.command_mode"]
         own_model = ArmModel(self.model.description, self.model.tool_frame, self.model.gravity)
-        gate = build_gate(self._of(GATE, values), own_model)
+        gate = gate_stage(self._of(GATE, values), own_model)
         self.pipeline = Pipeline([one.stage for one in self.built.values()], gate)
         sensors = [sensor for one in self.built.values() for sensor in one.sensors if sensor != FLEXIBLE]
         self.readings = Readings(self.model, sensors)
 
     def _of(self, stage: str, values: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters of a stage as its own node would have them."""
-        return StageTable(self.table, stage).own(values) | {row.name: values[row.name] for row in ARM_PARAMETERS}
+        return PrefixedTable(self.table, stage).own(values)
 
     def change(self, given: Mapping[str, Any]) -> None:
         """Change live parameters.

@@ -9,7 +9,6 @@ from typing import Any
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.control_loop.loop import USUAL
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.parameters import Parameter
 from flexarm_nodes.node.ports import (
     JOINTS,
     MARKERS,
@@ -22,11 +21,10 @@ from flexarm_nodes.node.ports import (
     command_input,
     sensor_outputs,
 )
-from flexarm_nodes.node.stage_kind import STAGES, added_stages
-from flexarm_nodes.registry import NODES
+from flexarm_nodes.registry import GATE, STAGES, added_stages, ports_of
 from flexarm_tools.scenario.scenario import NodeSpec
 
-PLANT, GATE, CONTROL_LOOP = "simulated_plant", "hardware_gate", "control_loop"
+PLANT, CONTROL_LOOP = "simulated_plant", "control_loop"
 
 Values = Mapping[str, Any]
 
@@ -47,16 +45,12 @@ def node_ports(
     """
     if executable == CONTROL_LOOP:
         return _control_loop(parameters, description, tool_frame)
-    if executable in NODES:
-        values = {row.name: row.default for row in NODES[executable].PARAMETERS} | dict(parameters)
-        return NODES[executable].ports(values, description, tool_frame)
-    kind = added_stages().kinds.get(executable)
-    return None if kind is None else kind.ports(parameters, description, tool_frame)
+    return ports_of(executable, parameters, description, tool_frame)
 
 
 def spec_ports(spec: NodeSpec, parameters: Values, description: RobotDescription, tool_frame: str = "") -> Ports | None:
     """Return :func:`node_ports` of a node with other parameters, None for executables of unknown packages."""
-    kind = added_stages().kinds.get(spec.executable)
+    kind = added_stages()[0].get(spec.executable)
     if spec.package != "flexarm" and (kind is None or kind.package != spec.package):
         return None
     return node_ports(spec.executable, parameters, description, tool_frame)
@@ -64,15 +58,7 @@ def spec_ports(spec: NodeSpec, parameters: Values, description: RobotDescription
 
 def stage_packages() -> dict[str, str]:
     """Return the package of each stage by its executable: those of the suite in their order, then the added ones."""
-    return dict.fromkeys(STAGES, "flexarm") | {name: kind.package for name, kind in added_stages().kinds.items()}
-
-
-def rows_of(executable: str) -> tuple[Parameter, ...]:
-    """Return the parameter table of a node, empty for an executable that is unknown."""
-    kind = added_stages().kinds.get(executable)
-    if kind is not None:
-        return kind.parameters
-    return NODES[executable].PARAMETERS if executable in NODES else ()
+    return dict.fromkeys(STAGES, "flexarm") | {name: kind.package for name, kind in added_stages()[0].items()}
 
 
 def ros2_control_ports(description: RobotDescription, command_mode: str) -> Ports:
@@ -121,7 +107,7 @@ def writers_of(topic: str) -> tuple[str, ...]:
         topics.CARTESIAN_REFERENCE: ("reference_generator", "behavior_impedance_controller"),
         topics.PATH_REFERENCE: ("reference_generator",),
         topics.DESIRED_JOINT_REFERENCE: ("reference_generator",),
-        topics.JOINT_REFERENCE: STAGES[2:-1],
+        topics.JOINT_REFERENCE: tuple(STAGES)[2:-1],
         topics.FLEXIBLE_STATE: ("flexible_dynamics_estimator",),
         topics.JOINT_STATES: (PLANT,),
     }

@@ -1,4 +1,4 @@
-"""StageOutputs: what stages give and offer, on the same topics whether they share a process or not."""
+"""Publications: what stages give and offer, on the same topics whether they share a process or not."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from flexarm_core.pipeline.tick import Tick
 from flexarm_nodes.messages.form import Form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
-from flexarm_nodes.node.built_stage import BuiltStage, StageHost
+from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.frames import in_tf
-from flexarm_nodes.node.sender import Sender
+from flexarm_nodes.node.output.sender import Sender
 
 REFERENCES = (CartesianReference, JointReference)
 
@@ -51,7 +51,7 @@ def output_topics(stages: Sequence[BuiltStage]) -> dict[tuple[str, str], str]:
     return found
 
 
-class StageOutputs:
+class Publications:
     """Publishers of stages, and what else they have; a message is only made if its topic has a subscriber."""
 
     def __init__(
@@ -72,26 +72,25 @@ class StageOutputs:
             try_again: processes the sample that waited for a stage.
             alone: whether the node is that of its only stage.
         """
-        self._node, self._setups = node, [built.setup for built in stages]
+        self._node, self._interfaces = node, [built.interfaces for built in stages]
         self._senders: list[_Sent] = []
         names = output_topics(stages)
         for built in stages:
             name = built.stage.name
-            host = StageHost(node, partial(refuse, name), try_again, "" if alone else name)
             for out in built.outputs:
                 topic = out.topic if alone else names[name, out.topic]
                 sender = Sender(node, out.kind, topic, out.quality)
                 self._senders.append(_Sent(sender, out.make, out.quality is topics.LATCHED, out.rate))
                 if out.first is not None:
                     sender.publish(self._in_tf(out.first))
-            built.setup.open(host)
+            built.interfaces.attach(node, partial(refuse, name), try_again, "" if alone else name)
 
     def close(self) -> None:
         """Destroy the publishers, and close what else the stages have."""
         for sent in self._senders:
             sent.sender.destroy()
-        for setup in self._setups:
-            setup.close()
+        for interfaces in self._interfaces:
+            interfaces.close()
 
     def publish(self, tick: Tick) -> None:
         """Publish what the stages gave for a sample."""

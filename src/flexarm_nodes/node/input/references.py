@@ -33,7 +33,7 @@ from flexarm_nodes.messages.flexible import flexible_state_from_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import BuiltStage
-from flexarm_nodes.node.companions import Companions
+from flexarm_nodes.node.input.companions import Companions
 
 SET_BACK = 0.1  # [s]
 AHEAD = 0.1  # [s]

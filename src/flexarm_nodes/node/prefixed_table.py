@@ -1,4 +1,4 @@
-"""StageTable: the part of a parameter table that belongs to one stage of a control loop."""
+"""PrefixedTable: the parameters of one stage in the table of a node that runs several."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from flexarm_nodes.node.given_table import GivenTable
-from flexarm_nodes.node.parameters import Parameter, ParameterTable
+from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, ParameterTable
+
+SHARED = frozenset(row.name for row in ARM_PARAMETERS)
 
 
-class StageTable:
+class PrefixedTable:
     """Parameters of one stage under the names that the stage's own node uses; in the table they are ``STAGE.NAME``."""
 
     def __init__(self, table: ParameterTable | GivenTable, stage: str) -> None:
@@ -40,7 +42,9 @@ class StageTable:
         return self.own(self._table.values())
 
     def own(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Select the stage's values from all values, under the names that its own node uses."""
+        """Select from all values those that the stage's own node would have, under the names that it uses."""
         return {
-            name.removeprefix(self._prefix): value for name, value in values.items() if name.startswith(self._prefix)
+            name.removeprefix(self._prefix): value
+            for name, value in values.items()
+            if name in SHARED or name.startswith(self._prefix)
         }

@@ -1,4 +1,4 @@
-"""BehaviorSetup: behaviors of one arm built from parameters, with their services, topics and status."""
+"""BehaviorInterfaces: behaviors of one arm built from parameters, with their services, topics and status."""
 
 from __future__ import annotations
 
@@ -23,21 +23,12 @@ from flexarm_nodes.behavior_impedance.report import BehaviorReport
 from flexarm_nodes.behavior_impedance.requests import BehaviorRequests
 from flexarm_nodes.behavior_impedance.sets import BehaviorSets
 from flexarm_nodes.ik_redundancy.parameters import motion_limits
-from flexarm_nodes.node.built_stage import (
-    BuiltStage,
-    StageHost,
-    StageSetup,
-    Status,
-    Values,
-    joint_output,
-    tool_output,
-)
+from flexarm_nodes.node.built_stage import Status
+from flexarm_nodes.node.interfaces import Interfaces
 from flexarm_nodes.node.parameters import record_of
 
-TOOL, NOTHING = frozenset({"tool"}), frozenset[str]()
 
-
-class BehaviorSetup(StageSetup):
+class BehaviorInterfaces(Interfaces):
     """Owns the objects that parameters, behavior sets and samples act on.
 
     Attributes:
@@ -80,10 +71,9 @@ class BehaviorSetup(StageSetup):
         """Whether behavior sets wait for their sample."""
         return self.sets.waits
 
-    def open(self, host: StageHost) -> None:
+    def open(self) -> None:
         """Create the subscriptions and services of the behaviors."""
-        self._node = host.node
-        self._requests = BehaviorRequests(host, self.stage, self.sets)
+        self._requests = BehaviorRequests(self, self.stage, self.sets)
 
     def close(self) -> None:
         """Destroy them."""
@@ -92,7 +82,7 @@ class BehaviorSetup(StageSetup):
     def status(self, tick: Tick) -> Status:
         """Return the status for the newest sample; a defect of a behavior is logged."""
         if self.stage.defect:
-            self._node.get_logger().error(self.stage.defect)
+            self.node.get_logger().error(self.stage.defect)
         return self.report.judge()
 
     def change(self, values: dict[str, Any]) -> None:
@@ -121,24 +111,3 @@ class BehaviorSetup(StageSetup):
         self.stage.wrenches.timeout = values["wrench_timeout"]
         self.stage.deviation.tolerance = values["deviation_tolerance"]
         self.report.change(values)
-
-
-def built_behaviors(values: Values, model: ArmModel) -> BuiltStage:
-    """Return the stage of the behaviors with its outputs.
-
-    Raises:
-        FlexarmError: values that do not fit the arm.
-    """
-    setup = BehaviorSetup(dict(values), model)
-    stage = setup.stage
-    name, sensor = stage.name, stage.wrenches.sensor
-    joints = (joint_output(name, model),) if stage.leads else ()
-    return BuiltStage(
-        stage,
-        lambda changed: setup.change(dict(changed)),
-        (tool_output(name, model), *joints, *setup.report.outputs),
-        (("wrench", sensor),) if sensor else (),
-        setup=setup,
-        status=setup.status,
-        awaits=lambda: TOOL if stage.follows else NOTHING,
-    )

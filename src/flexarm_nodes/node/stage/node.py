@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from sensor_msgs.msg import JointState
 
@@ -13,14 +13,12 @@ from flexarm_core.types import FlexibleSample
 from flexarm_nodes.messages.cdr import stamp_of
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
-from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.diagnostics import ERROR, WARN
-from flexarm_nodes.node.parameters import ParameterTable
-from flexarm_nodes.node.readings import Readings
-from flexarm_nodes.node.references import RESTARTED, STREAMS
-from flexarm_nodes.node.stage_inputs import StageInputs
-from flexarm_nodes.node.stage_outputs import StageOutputs
-from flexarm_nodes.node.stage_table import StageTable
+from flexarm_nodes.node.input.readings import Readings
+from flexarm_nodes.node.input.references import RESTARTED
+from flexarm_nodes.node.input.synchronizer import Synchronizer
+from flexarm_nodes.node.output.publications import Publications
+from flexarm_nodes.node.stage.kind import StageKind
 
 COMPLAINT = 1_000_000_000  # [ns] time for which a rejection stays in the diagnostics
 
@@ -32,46 +30,31 @@ class StageNode(ArmNode):
     rules of ``references``. What a stage observes (see Stage) is published at once.
 
     Attributes:
+        kind: kind of the stage.
         sample: newest measurements, None before the first.
         stage: the stage.
         model: the arm.
-
-    A subclass sets ``NAME``, ``PARAMETERS`` and ``HEARS``, and overrides :meth:`build_stage`.
     """
 
-    NAME = ""
-    HEARS: tuple[str, ...] = ()  # names of the references that the stage may need or await, out of STREAMS
-    TOPICS: ClassVar[dict[str, str]] = {}  # their topics, where they are not those of STREAMS
-
-    def __init__(self) -> None:
+    def __init__(self, kind: StageKind) -> None:
         """Subscribe to joint states; sensors and references depend on the parameters."""
-        super().__init__(self.NAME)
-        self._outputs: StageOutputs | None = None
-        self._inputs = StageInputs(self, self._process, lambda _, reason: self.refuse(reason), self._restart)
+        self.kind, self.PARAMETERS, self.MASSLESS = kind, kind.parameters, kind.massless
+        super().__init__(kind.name)
+        self._outputs: Publications | None = None
+        self._inputs = Synchronizer(self, self._process, lambda _, reason: self.refuse(reason), self._restart)
         idle = self._inputs.on_idle
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state, raw=True, idle=idle)
-
-    # Methods that a subclass overrides --------------------------------------------------------------------------------
-
-    @staticmethod
-    def build_stage(values: Values, model: ArmModel) -> BuiltStage:
-        """Build the stage from parameters; raise FlexarmError to reject them."""
-        raise TypeError("build_stage() is not overridden")
-
-    @staticmethod
-    def later_rows(table: ParameterTable | StageTable, values: Values) -> None:
-        """Declare the parameters that depend on other parameters, from the present values."""
 
     # Lifecycle --------------------------------------------------------------------------------------------------------
 
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Build the stage, its publishers, and the subscription of the base state."""
-        self.later_rows(self.table, values)
+        self.kind.later_rows(self.table, values)
         values = self.table.values()
-        self.built = built = self.build_stage(values, model)
+        self.built = built = self.kind.built(values, model)
         self.stage: Any = built.stage
         self.model = model
-        hears = {name: STREAMS[name][1] for name in self.HEARS} | self.TOPICS
+        hears = self.kind.hears
         if built.stage.source == topics.FLEXIBLE_STATE:
             hears["flexible"] = topics.FLEXIBLE_STATE
         self._timeout: float = values.get("reference_timeout", 0.0)
@@ -87,7 +70,7 @@ class StageNode(ArmNode):
         )
         if self._outputs is not None:
             self._outputs.close()
-        self._outputs = StageOutputs(self, [built], lambda _, reason: self.refuse(reason), self.try_again, alone=True)
+        self._outputs = Publications(self, [built], lambda _, reason: self.refuse(reason), self.try_again, alone=True)
         self.start()
 
     def check(self) -> None:
@@ -105,9 +88,13 @@ class StageNode(ArmNode):
         self._held: FlexibleSample | None = None  # sample that waits for the stage
         self._settled = False
 
+    def begun(self) -> None:
+        """Log what is in use."""
+        self.built.interfaces.begin()
+
     def stop(self) -> None:
         """End what leads the arm; the gate stops it when references cease."""
-        self.built.setup.end()
+        self.built.interfaces.end()
 
     def change(self, values: dict[str, Any]) -> None:
         """Apply live parameters at the next sample."""
@@ -154,7 +141,7 @@ class StageNode(ArmNode):
     def _process(self, sample: FlexibleSample) -> None:
         """Process a joint state with the readings and references that arrived for its stamp."""
         self.sample = sample
-        self._held = sample if self.built.setup.delays else None
+        self._held = sample if self.built.interfaces.delays else None
         if self._held is not None:
             return
         tick = self._tick_of(sample, **self._inputs.take(sample.stamp))

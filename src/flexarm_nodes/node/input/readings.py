@@ -28,7 +28,7 @@ from flexarm_nodes.messages.flexible import (
 )
 from flexarm_nodes.messages.layout import FlatReader
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.companions import Companions
+from flexarm_nodes.node.input.companions import Companions
 
 KEPT = 8  # readings kept per sensor, and joint references: some may arrive before the joint state of the same stamp
 INTERVALS = 8  # between joint states, of which the second shortest is their period: some may be lost, one may be early

@@ -1,4 +1,4 @@
-"""StageInputs: holds a joint state until the readings and references of its stamp have arrived."""
+"""Synchronizer: holds a joint state until the readings and references of its stamp have arrived."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.diagnostics import OK, WARN
-from flexarm_nodes.node.readings import Readings
-from flexarm_nodes.node.references import SET_BACK, References
+from flexarm_nodes.node.input.readings import Readings
+from flexarm_nodes.node.input.references import SET_BACK, References
 
 
-class StageInputs:
+class Synchronizer:
     """Completes joint states by the rules of ``references``.
 
     A joint state is processed when every sensor has delivered its reading of the same stamp, and other nodes their

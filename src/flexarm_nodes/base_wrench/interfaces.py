@@ -1,4 +1,4 @@
-"""BaseWrenchSetup: calibration (action) and zeroing (service) of the sensor, and the status of the estimate."""
+"""BaseWrenchInterfaces: calibration (action) and zeroing (service) of the sensor, and the status of the estimate."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.base_wrench.calibration import BaseWrenchCalibration
 from flexarm_nodes.base_wrench.plan import CalibrationPlan, build_plan
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.built_stage import StageHost, StageSetup, Status, Values
+from flexarm_nodes.node.built_stage import Status, Values
 from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.interfaces import Interfaces
 
 Result = CalibrateBaseWrench.Result
 
 
-class BaseWrenchSetup(StageSetup):
+class BaseWrenchInterfaces(Interfaces):
     """Calibrates and zeroes the sensor of a stage.
 
     Attributes:
@@ -35,17 +36,16 @@ class BaseWrenchSetup(StageSetup):
         self._stage, self._model, self.values = stage, model, values
         self._calibration: BaseWrenchCalibration | None = None
 
-    def open(self, host: StageHost) -> None:
+    def open(self) -> None:
         """Create the action and the service."""
-        self._host = host
-        self._calibration = self._stage.lead = BaseWrenchCalibration(host, self._check, self._plan, self._take)
-        self._service = host.node.create_service(Trigger, host.name(topics.ZERO_WRENCH), self._on_zero)
+        self._calibration = self._stage.lead = BaseWrenchCalibration(self, self._check, self._plan, self._take)
+        self._service = self.node.create_service(Trigger, self.name(topics.ZERO_WRENCH), self._on_zero)
 
     def close(self) -> None:
         """Withdraw them."""
         assert self._calibration is not None
         self._calibration.close()
-        self._host.node.destroy_service(self._service)
+        self.node.destroy_service(self._service)
 
     def end(self) -> None:
         """End a calibration; the gate stops the arm when references cease."""
@@ -77,8 +77,8 @@ class BaseWrenchSetup(StageSetup):
 
     def _check(self) -> None:
         """Raise FlexarmError if the sensor cannot be calibrated now."""
-        if not self._host.node.active or self._stage.state is None:
-            raise InputError("no joint state has come yet" if self._host.node.active else "the node is not active")
+        if not self.node.active or self._stage.state is None:
+            raise InputError("no joint state has come yet" if self.node.active else "the node is not active")
         if not self.values["control"]:
             raise ConfigError("parameter control is false: the node does not lead the arm")
         if self.values["gravity_table"]:
@@ -90,22 +90,21 @@ class BaseWrenchSetup(StageSetup):
     def _plan(self, goal: CalibrateBaseWrench.Goal) -> CalibrationPlan:
         """Return the plan for a goal; raise FlexarmError if the goal is not usable."""
         assert self._stage.state is not None
-        node = self._host.node
+        node = self.node
         name = node.get_name() if node.get_namespace() == "/" else node.get_fully_qualified_name()
-        return build_plan(goal, self.values, self._model, self._stage.state.position.copy(), name, self._host.stage)
+        return build_plan(goal, self.values, self._model, self._stage.state.position.copy(), name, self.prefix)
 
     def _take(self, parameters: dict[str, Any]) -> None:
         """Set parameters of the stage with the usual checks; raise ConfigError if they are rejected."""
-        host = self._host
-        rows = [RosParameter(host.parameter(name), value=value) for name, value in parameters.items()]
-        answer = host.node.set_parameters_atomically(rows)
+        rows = [RosParameter(self.parameter(name), value=value) for name, value in parameters.items()]
+        answer = self.node.set_parameters_atomically(rows)
         if not answer.successful:
             raise ConfigError(answer.reason)
 
     def _on_zero(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         stage = self._stage
         try:
-            if not self._host.node.active:
+            if not self.node.active:
                 raise InputError("the node is not active")
             if stage.refusal:
                 raise InputError("the sensor is calibrated at this moment")

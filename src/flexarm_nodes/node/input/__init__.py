@@ -1,0 +1,1 @@
+"""Input of stages: joint states, readings and references, and which of them belong together."""

@@ -1,0 +1,1 @@
+"""Output of stages: what is published, and to whom."""

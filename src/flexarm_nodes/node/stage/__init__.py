@@ -1,0 +1,1 @@
+"""Stages: kinds of them, their node, their parameters."""
