@@ -39,7 +39,7 @@ class HardwareGateConfig(Settings):
     fallback: bool = setting(False, "whether a fallback controller gets the drives when the gate asks for it")
     base_measured: bool = setting(True, "whether joint states contain the motion of an elastic base")
     lockstep: bool = setting(False,
-        "answer each joint state with exactly one command and measure time by stamps only, for a lockstep simulation")
+        "send exactly one command per joint state and measure time by stamps only, for a lockstep simulation")
     supervisor: SupervisorConfig = field(default_factory=SupervisorConfig)
     # fmt: on
 

@@ -49,7 +49,7 @@ class RedundancyConfig(Settings):
         "objective of the redundant motion: weighted distance from origin alone (quadratic), or with joint_range or"
         " manipulability added", choices=OBJECTIVES)
     objective_weight: float = setting(1.0,
-        "weight of the objective joint_range or manipulability beside the joint weights", "", 0.0)
+        "weight of the objective joint_range or manipulability relative to the joint weights", "", 0.0)
     objective_time_constant: float = setting(0.3,
         "time constant with which the redundant motion approaches the minimum of the objective; 0: at once", "s", 0.0)
     corrections: int = setting(3,

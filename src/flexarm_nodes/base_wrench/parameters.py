@@ -58,7 +58,7 @@ BASE_WRENCH_PARAMETERS = (
     *rows(BiasTrackingConfig, prefix="bias_tracking."),
     # control
     Parameter("control", "bool", True,
-        "answer desired_joint_reference with motor efforts on joint_reference; false: estimate only"),
+        "follow desired_joint_reference with motor efforts on joint_reference; false: estimate only"),
     *rows(PositionLoopConfig, live=True),
     *rows(TorqueLoopConfig, live=True, without=("wrench_delay", "period")),
     Parameter("rate", "double", 500.0,

@@ -20,9 +20,9 @@ KINDS = {"msg": "Messages", "srv": "Services", "action": "Actions"}
 PARTS = {"msg": ("",), "srv": ("Request", "Response"), "action": ("Goal", "Result", "Feedback")}
 HEAD = """# Messages
 
-Made from `msg/`, `srv/` and `action/` by `python -m flexarm_nodes.docs.messages docs/messages.md`; a test holds both
-equal. SI units; spatial vectors are linear first; `(n)` is the number of entries. Which node takes and gives which of
-them is on the pages of the nodes.
+Generated from `msg/`, `srv/` and `action/` by `python -m flexarm_nodes.docs.messages docs/messages.md`; a test compares
+both. SI units; spatial vectors are linear first; `(n)` is the number of entries. The pages of the nodes list the
+messages that each node reads and publishes.
 """
 _FIELD = re.compile(
     r"(?P<type>[A-Za-z][\w/]*(\[\d*\])?)\s+(?P<name>\w+)\s*((?P<sign>=)?\s*(?P<value>[^#]+?))?\s*(#\s?(?P<text>.*))?"

@@ -23,10 +23,10 @@ for _name in NODES:
         PAGE |= {f"behaviors of kind {kind.KIND}": setting_rows("<name>", kind) for kind in OWN}
 HEAD = """# Parameters
 
-Made from the nodes' parameter tables by `python -m flexarm_nodes.docs.parameters docs/parameters.md`; a test holds both
-equal. *Live* parameters may change while the node is active and take effect with the next sample; the others are read
-when the node is configured. Those marked *start* name files: they are given when the node starts; messages can
-only empty them and set them back.
+Generated from the nodes' parameter tables by `python -m flexarm_nodes.docs.parameters docs/parameters.md`; a test
+compares both. *Live* parameters may change while the node is active and take effect with the next sample. The node
+reads the others when it is configured. Those marked *start* name files: set them when the node starts; later messages
+can only clear them or restore the initial value.
 """
 
 

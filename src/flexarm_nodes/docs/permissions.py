@@ -159,19 +159,19 @@ def policy(rows: Mapping[str, Permissions]) -> str:
 
 HEAD = f"""# Permissions
 
-Which [SROS 2](https://docs.ros.org/en/jazzy/Concepts/Intermediate/About-Security.html) permissions each node needs,
-made from the nodes' ports by `python -m flexarm_nodes.docs.permissions docs/permissions.md`; with `--policy FILE` the
-same as a policy file, in which all else is denied. A test compares it with what running nodes do. Names are those
-before remapping and within the namespace; what a scenario remaps is to be put in.
+[SROS 2](https://docs.ros.org/en/jazzy/Concepts/Intermediate/About-Security.html) permissions of each node, generated
+from the nodes' ports by `python -m flexarm_nodes.docs.permissions docs/permissions.md`. With `--policy FILE` it also
+writes a policy file that denies everything else. A test compares the table with running nodes. The table has the
+names before remapping, relative to the namespace; insert the remapped names of your scenario.
 
-Every node, beside its row, publishes {", ".join(f"`{name}`" for name in EVERY_PUBLISHES)}, subscribes to
+In addition to its row, every node publishes {", ".join(f"`{name}`" for name in EVERY_PUBLISHES)}, subscribes to
 {", ".join(f"`{name}`" for name in EVERY_SUBSCRIBES)} and offers its own
 {", ".join(f"`~/{name}`" for name in (*LIFECYCLE, *PARAMETERS, *TYPES))}.
 
-Three rights decide who moves the arm: only the gate publishes commands, only ros2_control's broadcasters publish joint
-states, and only an operator changes states and parameters and resets the gate. Tools that start a run
-(`flexarm run`, launch files) are operators; viewers and recorders need subscriptions alone. A `control_loop` has the
-rights of its stages and the gate's.
+Three rules decide who can move the arm: only the gate publishes commands, only ros2_control's broadcasters publish
+joint states, and only an operator changes states and parameters and resets the gate. Tools that start a run
+(`flexarm run`, launch files) are operators; viewers and recorders only need to subscribe. A `control_loop` needs the
+permissions of its stages and of the gate.
 
 | node | publishes | subscribes to | offers | calls |
 |---|---|---|---|---|"""

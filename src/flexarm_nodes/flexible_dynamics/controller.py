@@ -38,7 +38,7 @@ CONTROLLER_PARAMETERS = (
         "s", 0.0, 0.1),
     *rows(LoopConditions, without=("period", "delay")),
     Parameter("start_position", "double[]", [],
-        "joint positions at which gains are checked when configured, beside others; empty: where the arm is at"
+        "joint positions at which gains are also checked at configuration; empty: the position at"
         " activation", "rad | m"),
     *ASSUMED_PARAMETERS,
 )  # fmt: skip

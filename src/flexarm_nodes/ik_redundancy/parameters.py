@@ -20,14 +20,13 @@ OUTPUTS = ("reference", "trajectory")
 
 IK_PARAMETERS = (
     Parameter("source", "string", "auto",
-        "start of operation: joint states are answered at once (auto), or wait for a stream of Cartesian references"
-        " (stream)", choices=SOURCES),
+        "start of operation: publish references that hold the arm until a stream of Cartesian references begins (auto),"
+        " or wait for the stream (stream)", choices=SOURCES),
     Parameter("output", "string", "reference",
         "published output: a joint reference for each sample, or one joint trajectory for each planned path",
         choices=OUTPUTS),
     Parameter("lockstep", "bool", False,
-        "answer a joint state only after a path is planned, for a plant in lockstep; false: hold the arm while"
-        " planning"),
+        "send no reference before a path is planned, for a plant in lockstep; false: hold the arm while planning"),
     Parameter("reference_timeout", "double", 0.08,
         "largest accepted age of a Cartesian reference, relative to the joint state", "s", 1e-4),
     Parameter("state_timeout", "double", 0.08,

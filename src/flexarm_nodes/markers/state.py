@@ -51,7 +51,7 @@ class StateMarkers(ArmNode):
         Parameter("marker_torque_scale", "double", 0.02,
             "length of the RViz arrow of the torque on the base per unit of torque", "m/(N*m)", 1e-9, live=True),
         Parameter("autostart", "bool", False,
-            "configure and activate the node by itself once a robot description is available"),
+            "configure and activate the node automatically when a robot description is available"),
     )  # fmt: skip
 
     @staticmethod

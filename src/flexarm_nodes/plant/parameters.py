@@ -70,9 +70,9 @@ PLANT_PARAMETERS = (
     Parameter("rate", "double", 1000.0,
         "control rate, at which joint states are published and commands applied, in simulation time", "Hz", 1.0, 1e5),
     Parameter("lockstep", "bool", True,
-        "wait after each joint state for the command that answers it; false: run in real time by the wall clock"),
+        "wait for a command after each joint state; false: run in real time by the wall clock"),
     Parameter("lockstep_timeout", "double", 0.0,
-        "wall time without an answer after which a plant in lockstep continues by the wall clock; 0: only the go_on"
+        "wall time without a command after which a plant in lockstep continues by the wall clock; 0: only the go_on"
         " service ends the wait", "s", 0.0),
     Parameter("clock_rate", "double", 100.0, "rate at which /clock is published, in simulation time", "Hz", 1.0),
     Parameter("max_step", "double", 0.00025, "largest integration step of the physics engine", "s", 1e-6, 0.1),

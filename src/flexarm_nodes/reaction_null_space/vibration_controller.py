@@ -43,9 +43,9 @@ VIBRATION_PARAMETERS = (
         "source of the base deflection: joint states, flexible state of the estimator, or none (base assumed at"
         " rest)", choices=(*BASE_STATE_SOURCES, NO_BASE_STATE)),
     Parameter("check_gains", "bool", True,
-        "refuse gains with which the closed loop is unstable where the arm starts"),
+        "reject gains with which the closed loop is unstable at the start posture"),
     Parameter("start_position", "double[]", [],
-        "joint positions at which gains are checked when configured; empty: checked at activation, where the arm"
+        "joint positions at which gains are checked at configuration; empty: checked at activation, where the arm"
         " is", "rad | m"),
     Parameter("axes", "bool[]", [],
         "tool axes x y z rx ry rz assumed to be tracked when gains are checked (task tool_path); empty: as in"

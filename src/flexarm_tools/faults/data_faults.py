@@ -59,7 +59,7 @@ class StatesUnnamed(Fault):
 class StatesLostBadReferences(StatesLost):
     """No joint states arrive, while unusable references continue."""
 
-    name, what = "states_lost_bad_references", "no joint states while unusable references go on"
+    name, what = "states_lost_bad_references", "no joint states while unusable references continue"
     cause = r"state|reference|finite"
     must = True
     layouts = (NODE,)
@@ -176,7 +176,7 @@ class ReferencesHuge(Fault):
 class WildSource(Fault):
     """A faulty source: references far beyond the limits, in changing directions."""
 
-    name, what = "wild_source", "a source that asks for far more than the limits, in changing directions"
+    name, what = "wild_source", "references far beyond the limits, in changing directions"
     cause = r"reference|effort|satur|limit|track|follow"
     lasting = (0.1, 1.0)
 
@@ -199,7 +199,7 @@ class LedBeyondLimits(Fault):
 
     name, what = (
         "led_beyond_limits",
-        "a path that leads joints beyond their position limits",
+        "a path beyond the position limits of joints",
     )
     cause = r"away from its reference|limit|effort|follow"
     law = BEYOND

@@ -89,7 +89,7 @@ class PlantFault(Fault, ABC):
 class Payload(PlantFault):
     """The hand carries a load from the beginning."""
 
-    name, what = "payload", "a payload that nobody mentioned, at most what motors and law bear, from the start"
+    name, what = "payload", "an undescribed payload up to the capacity of motors and controller, from the start"
     at_start = True
 
     def draw(self) -> None:
@@ -119,14 +119,17 @@ class Payload(PlantFault):
 class PickedUp(Payload):
     """The hand gets a load during the run."""
 
-    name, what = "picked_up", "such a payload picked up during the run"
+    name, what = "picked_up", "an undescribed payload picked up during the run"
     at_start = False
 
 
 class HeavyHand(PlantFault):
     """The last link has up to ten times the told inertia, and as much more mass as motors and law bear."""
 
-    name, what = "heavy_hand", "inertia of the last link up to ten times what is told, mass as far as motors bear it"
+    name, what = (
+        "heavy_hand",
+        "inertia of the last link up to ten times that described, mass as far as motors allow",
+    )
     at_start = True
 
     def draw(self) -> None:
@@ -151,7 +154,7 @@ class HeavyHand(PlantFault):
 class LightHand(HeavyHand):
     """The last link has as little as a tenth of the told mass and inertia."""
 
-    name, what = "light_hand", "inertia and mass of the last link down to a tenth of what is told"
+    name, what = "light_hand", "inertia and mass of the last link down to a tenth of the described ones"
 
     @property
     def _factor(self) -> float:

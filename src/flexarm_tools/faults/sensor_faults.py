@@ -105,7 +105,7 @@ class EncoderJumps(SensorFault):
 class VelocitiesScaled(SensorFault):
     """The velocities of one joint or of all read 0 to 0.6 times what they are."""
 
-    name, what = "velocities_scaled", "velocities of one joint or all read 0 to 0.6 times what they are"
+    name, what = "velocities_scaled", "velocities of one joint or all read 0 to 0.6 times the true ones"
 
     def draw(self) -> None:
         super().draw()
@@ -119,7 +119,7 @@ class VelocitiesScaled(SensorFault):
 class VelocitiesHeld(SensorFault):
     """The velocities of one joint or of all stand still; the positions are right."""
 
-    name, what = "velocities_held", "velocities of one joint or all stand still, positions live"
+    name, what = "velocities_held", "velocities of one joint or all do not change, positions do"
 
     def draw(self) -> None:
         super().draw()

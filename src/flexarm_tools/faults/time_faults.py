@@ -114,7 +114,7 @@ class ClockBackAsInputEnds(Fault):
 class ClockStopped(Fault):
     """The ROS clock stops and the joint states end: /clock with use_sim_time."""
 
-    name, what = "clock_stopped", "clock stands still (use_sim_time, /clock ends) as joint states end"
+    name, what = "clock_stopped", "clock stops (use_sim_time, /clock ends) when joint states end"
     cause = r"state|clock|time"
     must = True
     blind = True
@@ -177,7 +177,7 @@ class MachineLate(Fault):
 class WrongRate(Fault):
     """The rate parameter of the gate differs from the actual rate of the states."""
 
-    name, what = "wrong_rate", "states come at 1/4 to 4 times the configured rate"
+    name, what = "wrong_rate", "states arrive at 1/4 to 4 times the configured rate"
     cause = r"rate|often"
 
     def draw(self) -> None:

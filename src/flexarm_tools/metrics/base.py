@@ -98,43 +98,43 @@ def settling_periods(recording: Recording, options: MetricOptions) -> Measuremen
 
 @metric("m", *WINDOW)
 def tracking_error(recording: Recording, options: MetricOptions) -> Measurement:
-    """Largest distance of tool and reference over the tracked x, y, z, in the reference's frame."""
+    """Largest distance between tool and reference over the tracked x, y, z, in the reference's frame."""
     return peak(recording.tracking_error[window(recording, options) & recording.has_reference])
 
 
 @metric("m", *WINDOW)
 def tracking_error_rms(recording: Recording, options: MetricOptions) -> Measurement:
-    """Root mean square of the distance of tool and reference."""
+    """Root mean square of the distance between tool and reference."""
     return rms(recording.tracking_error[window(recording, options) & recording.has_reference])
 
 
 @metric("m", LAST)
 def final_tracking_error(recording: Recording, options: MetricOptions) -> Measurement:
-    """Largest distance of tool and reference in the final window."""
+    """Largest distance between tool and reference in the final window."""
     return peak(recording.tracking_error[final(recording, options) & recording.has_reference])
 
 
 @metric("effort", *WINDOW)
 def peak_effort(recording: Recording, options: MetricOptions) -> Measurement:
-    """Largest size of any joint's effort."""
+    """Largest absolute effort of any joint."""
     return peak(np.abs(recording.effort[window(recording, options)]))
 
 
 @metric("effort", *WINDOW)
 def effort_step(recording: Recording, options: MetricOptions) -> Measurement:
-    """Largest step of any joint's effort from one tick to the next."""
+    """Largest change of any joint's effort between two ticks."""
     counted = window(recording, options)
     return peak(np.abs(np.diff(recording.effort, axis=0))[counted[1:] & counted[:-1]])
 
 
 @metric("N", *WINDOW)
 def peak_base_force(recording: Recording, options: MetricOptions) -> Measurement:
-    """Largest force of the arm on its base, `max ‖f(t)‖`, weight included where there is gravity."""
+    """Largest force of the arm on its base, `max ‖f(t)‖`, weight included."""
     return peak(np.linalg.norm(recording.base_wrench[window(recording, options), :3], axis=1))
 
 
 @metric("m/rad", *WINDOW)
 def smallest_restricted_singular_value(recording: Recording, options: MetricOptions) -> Measurement:
-    """Smallest `sigma_min(J P_RNS)` while a tool task runs: how near the arm came to an algorithmic singularity."""
+    """Smallest `sigma_min(J P_RNS)` while a tool task runs: distance to an algorithmic singularity."""
     values = recording.smallest_restricted_singular_value[window(recording, options) & recording.has_reference]
     return Measurement(float(np.min(values)) if values.size else np.nan)

@@ -10,14 +10,14 @@ from flexarm_tools.recording.recording import Recording
 
 @metric("m", *WINDOW)
 def min_obstacle_distance(recording: Recording, options: MetricOptions) -> Measurement:
-    """Least distance of the commanded arm from an obstacle, as behaviors of kind `obstacles` reported it."""
+    """Smallest distance of the commanded arm from an obstacle, as reported by behaviors of kind `obstacles`."""
     values = recording.obstacle_distance[window(recording, options)]
     return Measurement(float(np.nanmin(values)) if np.isfinite(values).any() else np.nan)
 
 
 @metric("1", *WINDOW)
 def behavior_holds(recording: Recording, options: MetricOptions) -> Measurement:
-    """Ticks at which the arm was brought to rest instead of following its behaviors."""
+    """Ticks in which the arm braked or held instead of following its behaviors."""
     held = recording.behaviors_held[window(recording, options)]
     known = np.isfinite(held)
     return Measurement(float(np.sum(held[known])) if known.any() else np.nan)
@@ -25,6 +25,6 @@ def behavior_holds(recording: Recording, options: MetricOptions) -> Measurement:
 
 @metric("m/s^2", *WINDOW)
 def tool_acceleration_step(recording: Recording, options: MetricOptions) -> Measurement:
-    """Largest step of the tool reference's acceleration from one tick to the next, `max ‖a(t) - a(t - dt)‖`."""
+    """Largest change of the tool reference's acceleration between two ticks, `max ‖a(t) - a(t - dt)‖`."""
     acceleration = recording.reference_acceleration[window(recording, options) & recording.has_reference]
     return peak(np.linalg.norm(np.diff(acceleration, axis=0), axis=1))

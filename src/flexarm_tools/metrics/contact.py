@@ -31,7 +31,7 @@ def _force_along(recording: Recording, options: MetricOptions) -> Array:
 
 @metric("1", *WINDOW, DIRECTION, WANTED)
 def contact_force_error(recording: Recording, options: MetricOptions) -> Measurement:
-    """Mean size of the error of the force along the direction, as part of the wanted one, contact or not.
+    """Mean absolute error of the force along the direction, relative to the desired force, with or without contact.
 
     ::
 
@@ -60,7 +60,7 @@ def peak_contact_force(recording: Recording, options: MetricOptions) -> Measurem
 
 @metric("1", *WINDOW)
 def contact_losses(recording: Recording, options: MetricOptions) -> Measurement:
-    """Times that the tool, having touched a surface, touches none at the next tick.
+    """Number of times that the tool loses contact with all surfaces between two ticks.
 
     NaN if the tool never touches a surface: without contact, no contact can be maintained.
     """
@@ -73,7 +73,7 @@ def contact_losses(recording: Recording, options: MetricOptions) -> Measurement:
 
 @metric("m", *WINDOW, DIRECTION)
 def path_error_free(recording: Recording, options: MetricOptions) -> Measurement:
-    """Largest distance of tool and path across the direction, the part along it left out.
+    """Largest distance between tool and path, without the part along the direction.
 
     ::
 

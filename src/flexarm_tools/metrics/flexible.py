@@ -32,7 +32,7 @@ def distance_from_mean(position: Array, counted: NDArray[np.bool_]) -> Array:
 
 @metric("m", *WINDOW)
 def tool_vibration(recording: Recording, options: MetricOptions) -> Measurement:
-    """Largest distance of the tool from its mean position in the window: what is left of a vibration after a slew.
+    """Largest distance of the tool from its mean position in the window: the remaining vibration after a slew.
 
     ::
 
@@ -44,7 +44,7 @@ def tool_vibration(recording: Recording, options: MetricOptions) -> Measurement:
 
 @metric("s", SINCE, THRESHOLD, LAST)
 def tool_settling_time(recording: Recording, options: MetricOptions) -> Measurement:
-    """Time from `since` until the tool stays within `threshold` (5 %) of its largest distance from its place of rest.
+    """Time from `since` until the tool stays within `threshold` (5 %) of its largest distance from its rest position.
 
     ::
 
@@ -74,7 +74,7 @@ def tool_settling_time(recording: Recording, options: MetricOptions) -> Measurem
 
 @metric("1", *WINDOW)
 def modal_rms_error(recording: Recording, options: MetricOptions) -> Measurement:
-    """Error of the estimated modal positions over their true size, `sqrt(mean ‖η_est - η‖²) / sqrt(mean ‖η‖²)`.
+    """Error of the estimated modal positions relative to their true size, `sqrt(mean ‖η_est - η‖²) / sqrt(mean ‖η‖²)`.
 
     The norm is Euclidean over the estimated modes, which are mass-normalized; only ticks with an estimate count. NaN
     without an estimate or a vibration.
@@ -91,7 +91,7 @@ def modal_rms_error(recording: Recording, options: MetricOptions) -> Measurement
 
 @metric("1", *WINDOW)
 def base_rms_error(recording: Recording, options: MetricOptions) -> Measurement:
-    """Error of the estimated base deflection over its true size, as roots of elastic energy of all directions.
+    """Relative error of the estimated base deflection, as square roots of the elastic energy of all directions.
 
     ::
 
@@ -111,7 +111,7 @@ def base_rms_error(recording: Recording, options: MetricOptions) -> Measurement:
 
 @metric("m*sqrt(kg)", *WINDOW)
 def peak_modal_position(recording: Recording, options: MetricOptions) -> Measurement:
-    """Largest size of any mode's true position, mass-normalized."""
+    """Largest absolute true modal position, mass-normalized."""
     return peak(np.abs(recording.modal_position[window(recording, options)]))
 
 

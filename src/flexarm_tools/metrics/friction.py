@@ -94,7 +94,7 @@ def _known_and_moving(recording: Recording, options: MetricOptions) -> NDArray[n
 
 @metric("joint", *WINDOW)
 def joint_tracking_rms(recording: Recording, options: MetricOptions) -> Measurement:
-    """Root mean square of the distance of joints from their desired positions while these move, pauses included.
+    """Root mean square distance of joints from their desired positions during the motion, pauses included.
 
     ::
 
@@ -111,7 +111,7 @@ def joint_tracking_rms(recording: Recording, options: MetricOptions) -> Measurem
 
 @metric("1", *WINDOW)
 def stick_slip_events(recording: Recording, options: MetricOptions) -> Measurement:
-    """Times that any joint comes to stand while its reference moves steadily, from 0.1 s after a reversal on.
+    """Number of times that a joint stops while its reference moves steadily, from 0.1 s after a reversal on.
 
     The sum of :func:`stick_slips` over the joints; NaN if no reference moves steadily.
     """
@@ -138,7 +138,7 @@ def final_error_counts(recording: Recording, options: MetricOptions) -> Measurem
 
 @metric("1", *WINDOW)
 def friction_estimate_error(recording: Recording, options: MetricOptions) -> Measurement:
-    """Error of the estimated joint friction over its true size while joints move.
+    """Error of the estimated joint friction relative to its true size while joints move.
 
     ::
 
@@ -156,7 +156,7 @@ def friction_estimate_error(recording: Recording, options: MetricOptions) -> Mea
 
 @metric("1", *WINDOW)
 def contacts_detected(recording: Recording, options: MetricOptions) -> Measurement:
-    """Times that a contact of the arm is detected by the wrench under it; NaN where nothing looks for one."""
+    """Number of contacts of the arm detected from the wrench under it; NaN without a detector."""
     detected = recording.contact_detected[window(recording, options)]
     detected = detected[np.isfinite(detected)]
     if not detected.size:
@@ -166,6 +166,6 @@ def contacts_detected(recording: Recording, options: MetricOptions) -> Measureme
 
 @metric("s", *WINDOW)
 def contact_detection_time(recording: Recording, options: MetricOptions) -> Measurement:
-    """Time from `after` until a contact of the arm is detected by the wrench under it."""
+    """Time from `after` until a contact of the arm is detected from the wrench under it."""
     detected = np.flatnonzero((recording.contact_detected == 1.0) & window(recording, options))
     return Measurement(float(recording.time[detected[0]]) - options.after if detected.size else np.nan)

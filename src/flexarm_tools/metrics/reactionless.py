@@ -89,7 +89,7 @@ def _vibration(recording: Recording, options: MetricOptions) -> tuple[float, flo
 
 @metric("1/s", *WINDOW, THRESHOLD, JOINTS)
 def base_decay_rate(recording: Recording, options: MetricOptions) -> Measurement:
-    """Rate at which the base's vibration dies out, from its extremes above `threshold` (5 %) of the largest."""
+    """Decay rate of the base's vibration, from its extremes above `threshold` (5 %) of the largest."""
     rate, frequency = _vibration(recording, options)
     return Measurement(rate, details={"frequency_rad_s": frequency} if np.isfinite(frequency) else {})
 
@@ -103,6 +103,6 @@ def base_damping_ratio(recording: Recording, options: MetricOptions) -> Measurem
 
 @metric("momentum", *WINDOW)
 def peak_coupling_momentum(recording: Recording, options: MetricOptions) -> Measurement:
-    """Largest coupling momentum `max ‖H_bm q̇‖`: what the arm has taken from its base."""
+    """Largest coupling momentum `max ‖H_bm q̇‖`, which the arm has taken from its base."""
     size = np.linalg.norm(recording.coupling_momentum[window(recording, options)], axis=1)
     return peak(size[np.isfinite(size)])

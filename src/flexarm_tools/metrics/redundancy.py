@@ -24,13 +24,13 @@ MOVES = 5e-3  # [m/s] speed above which the tool reference moves
 
 @metric("m", *WINDOW)
 def resolution_position_error(recording: Recording, options: MetricOptions) -> Measurement:
-    """Largest distance of the wanted tool position from that of the joint reference."""
+    """Largest distance of the desired tool position from that of the joint reference."""
     return peak(recording.resolution_position_error[window(recording, options) & recording.has_reference])
 
 
 @metric("rad", *WINDOW)
 def resolution_orientation_error(recording: Recording, options: MetricOptions) -> Measurement:
-    """Largest angle between the wanted tool orientation and that of the joint reference."""
+    """Largest angle between the desired tool orientation and that of the joint reference."""
     return peak(recording.resolution_orientation_error[window(recording, options) & recording.has_reference])
 
 
@@ -43,7 +43,7 @@ def largest_condition_number(recording: Recording, options: MetricOptions) -> Me
 
 @metric("1", *WINDOW)
 def standstill(recording: Recording, options: MetricOptions) -> Measurement:
-    """Ticks at which every joint reference stands, below 1e-4 rad/s, while the tool's moves, above 5 mm/s."""
+    """Ticks with all joint references at rest (below 1e-4 rad/s) and the tool reference moving (above 5 mm/s)."""
     counted = window(recording, options) & recording.has_reference
     with np.errstate(invalid="ignore"):
         speed = np.linalg.norm(np.gradient(recording.reference_position, recording.time, axis=0), axis=1)
@@ -67,13 +67,13 @@ def peak_reference_acceleration(recording: Recording, options: MetricOptions) ->
 
 @metric("joint", LAST)
 def joint_return(recording: Recording, options: MetricOptions) -> Measurement:
-    """Largest distance of any joint in the final window from where it was at the begin."""
+    """Largest distance of any joint in the final window from its initial position."""
     return peak(np.abs(recording.position[final(recording, options)] - recording.position[0]))
 
 
 @metric("joint", JOINT, POSITION, LAST)
 def joint_distance(recording: Recording, options: MetricOptions) -> Measurement:
-    """Largest distance of a joint in the final window from where it should be."""
+    """Largest distance of a joint in the final window from its desired position."""
     if options.joint not in recording.joint_names:
         return Measurement(np.nan)
     moved = recording.position[:, recording.joint_names.index(options.joint)]

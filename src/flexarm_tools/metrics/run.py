@@ -16,47 +16,47 @@ def _latency(recording: Recording, options: MetricOptions, percent: float) -> Me
 
 @metric("s", *WINDOW)
 def tick_latency_p50(recording: Recording, options: MetricOptions) -> Measurement:
-    """Median wall time from `/joint_states` to the command that answers it."""
+    """Median wall time from `/joint_states` to the command for it."""
     return _latency(recording, options, 50.0)
 
 
 @metric("s", *WINDOW)
 def tick_latency_p99(recording: Recording, options: MetricOptions) -> Measurement:
-    """99th percentile of the wall time from `/joint_states` to the command that answers it."""
+    """99th percentile of the wall time from `/joint_states` to the command for it."""
     return _latency(recording, options, 99.0)
 
 
 @metric("s", *WINDOW)
 def tick_latency_max(recording: Recording, options: MetricOptions) -> Measurement:
-    """Longest wall time from `/joint_states` to the command that answers it."""
+    """Longest wall time from `/joint_states` to the command for it."""
     return _latency(recording, options, 100.0)
 
 
 @metric("1")
 def watchdog_stops(recording: Recording, options: MetricOptions) -> Measurement:
-    """Times that the hardware gate stopped the arm for want of good input."""
+    """Number of controlled stops by the hardware gate."""
     return Measurement(float(recording.watchdog_stops))
 
 
 @metric("1")
 def gate_trips(recording: Recording, options: MetricOptions) -> Measurement:
-    """Times that the hardware gate tripped and stayed stopped."""
+    """Number of trips of the hardware gate."""
     return Measurement(float(recording.trips))
 
 
 @metric("1")
 def lockstep_timeouts(recording: Recording, options: MetricOptions) -> Measurement:
-    """Times that no command answered a state in lockstep."""
+    """Number of states in lockstep that got no command."""
     return Measurement(float(recording.lockstep_timeouts))
 
 
 @metric("1")
 def lost_samples(recording: Recording, options: MetricOptions) -> Measurement:
-    """Samples that were sent and not recorded."""
+    """Samples that were sent but not recorded."""
     return Measurement(float(recording.lost_samples))
 
 
 @metric("1")
 def node_deaths(recording: Recording, options: MetricOptions) -> Measurement:
-    """Nodes that ended without being asked to."""
+    """Nodes that ended unexpectedly."""
     return Measurement(float(len(recording.node_deaths)))

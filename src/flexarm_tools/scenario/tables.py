@@ -52,38 +52,38 @@ NODES = (
 NODES_OVER_BASE = (
     Key(
         *("before", Kind.TEXT),
-        "the node's place: before the node of this executable or name",
+        "position of the node: before the node of this executable or name",
         default="as it is; last",
     ),
-    Key("remove", Kind.BOOLEAN, "`true`: leave the base's node out", default="false"),
+    Key("remove", Kind.BOOLEAN, "`true`: remove the node of the base", default="false"),
 )
 
 PUSHES = (
-    Key("link", Kind.TEXT, "link that is pushed, at its origin"),
-    Key("start", Kind.NUMBER, "when it begins", "s", minimum=0.0),
-    Key("duration", Kind.NUMBER, "how long it lasts", "s", above=0.0),
+    Key("link", Kind.TEXT, "link to push, at its origin"),
+    Key("start", Kind.NUMBER, "start of the push", "s", minimum=0.0),
+    Key("duration", Kind.NUMBER, "duration of the push", "s", above=0.0),
     Key("force", Kind.VECTOR, "largest force, in axes of the root link", "N", "[0, 0, 0]"),
     Key("torque", Kind.VECTOR, "largest torque, in axes of the root link", "N*m", "[0, 0, 0]"),
-    Key("shape", Kind.TEXT, "course over time", default="rectangle", choices=("rectangle", "half_sine")),
+    Key("shape", Kind.TEXT, "shape over time", default="rectangle", choices=("rectangle", "half_sine")),
 )
 
 EVENTS = (
-    Key("at", Kind.NUMBER, "when it happens, on a tick; in lockstep exactly between two ticks", "s", minimum=0.0),
+    Key("at", Kind.NUMBER, "time of the event, on a tick; in lockstep exactly between two ticks", "s", minimum=0.0),
     Key("node", Kind.TEXT, "a node of this run, or `simulated_plant`"),
     Key("set", Kind.PARAMETERS, "parameters to change", default="none"),
     Key(
-        *("transition", Kind.TEXT, "lifecycle transition to ask for"),
+        *("transition", Kind.TEXT, "lifecycle transition to request"),
         default="none",
         choices=("configure", "activate", "deactivate", "cleanup", "shutdown"),
     ),
-    Key("kill", Kind.BOOLEAN, "`true`: end the process abruptly", default="none"),
+    Key("kill", Kind.BOOLEAN, "`true`: kill the process", default="none"),
 )
 
 EXPECT = (
     Key("stops", Kind.TEXT, "controlled stops of the gate", default="0", form=_COUNT),
-    Key("trips", Kind.TEXT, "stops of the gate that only a reset ends", default="0", form=_COUNT),
-    Key("unanswered", Kind.TEXT, "states in lockstep that no command answered", default="0", form=_COUNT),
-    Key("lost_samples", Kind.TEXT, "samples that were sent and not recorded", default="0", form=_COUNT),
+    Key("trips", Kind.TEXT, "trips of the gate, which only a reset ends", default="0", form=_COUNT),
+    Key("unanswered", Kind.TEXT, "states in lockstep without a command", default="0", form=_COUNT),
+    Key("lost_samples", Kind.TEXT, "samples that were sent but not recorded", default="0", form=_COUNT),
     Key("errors", Kind.TEXTS, "nodes that may report errors on `/diagnostics`", default="none"),
 )
 
@@ -97,44 +97,44 @@ FIGURES = (
 )
 
 SCENARIO = (
-    Key("base", Kind.TEXT, "scenario file that this one varies, see [base](#base)", default="none"),
+    Key("base", Kind.TEXT, "scenario file from which this one differs, see [base](#base)", default="none"),
     Key("title", Kind.TEXT, "heading of the report"),
     Key("description", Kind.TEXT, "what the run shows; a paragraph of the report", default="empty"),
     Key("robot", Kind.SECTION, "the robot, see [robot](#robot)", keys=ROBOT),
     Key(
         *("plant_robot", Kind.SECTION),
-        "robot of the plant where it differs from that of the nodes, see [plant_robot](#plant_robot)",
+        "robot of the plant if it differs from that of the nodes, see [plant_robot](#plant_robot)",
         default="the robot",
         keys=PLANT_ROBOT,
     ),
     Key(
-        *("gravity", Kind.VECTOR, "in axes of the root link, given to every node and the plant", "m/s^2"),
+        *("gravity", Kind.VECTOR, "gravity in axes of the root link, for every node and the plant", "m/s^2"),
         default="[0, 0, -9.81]",
     ),
     Key(
         *("mode", Kind.TEXT),
-        "`lockstep`: the plant waits for each command, the machine does not matter; `real_time`: wall clock",
+        "`lockstep`: the plant waits for each command, the load of the machine has no effect; `real_time`: wall clock",
         default="lockstep",
         choices=("lockstep", "real_time"),
     ),
     Key(
         *("composed", Kind.BOOLEAN),
-        "all stages in one process, `control_loop`: the same results, sooner; see [one process](control_loop.md)",
+        "all stages in one process, `control_loop`, with the same results; see [one process](control_loop.md)",
         default="false",
     ),
     Key("rate", Kind.NUMBER, "control rate; one tick is 1 / rate", "Hz", above=0.0, default="1000"),
     Key("duration", Kind.NUMBER, "length of the run, a whole number of ticks", "s", above=0.0),
     Key("plant", Kind.PARAMETERS, "parameters of the node `simulated_plant`", default="none"),
-    Key("nodes", Kind.SECTIONS, "nodes to start, in order of bring-up, see [nodes](#nodes)", keys=NODES),
+    Key("nodes", Kind.SECTIONS, "nodes, in the order of their start, see [nodes](#nodes)", keys=NODES),
     Key("pushes", Kind.SECTIONS, "external forces, see [pushes](#pushes)", default="none", keys=PUSHES),
     Key("events", Kind.SECTIONS, "changes during the run, see [events](#events)", default="none", keys=EVENTS),
     Key(
-        *("expect", Kind.SECTION, "what may happen without the run being a failure, see [expect](#expect)"),
+        *("expect", Kind.SECTION, "events that are not a failure, see [expect](#expect)"),
         default="none",
         keys=EXPECT,
     ),
     Key(
-        *("figures", Kind.NAMED_SECTIONS, "what is measured, see [figures](#figures)"),
+        *("figures", Kind.NAMED_SECTIONS, "figures to measure, see [figures](#figures)"),
         default="none",
         names=_FIGURE_NAME,
     ),

@@ -44,7 +44,7 @@ class Obstacles(Behavior):
         Setting("tool_range", "double", 0.08,
             "distance of a link from an obstacle at which the tool also begins to yield; 0: it never does", "m", 0.0),
         Setting("margin", "double", 0.02,
-            "smallest allowed distance from obstacles; motions after which the arm could not brake in time are refused",
+            "smallest allowed distance from obstacles; motions after which the arm cannot brake in time are rejected",
             "m", 0.0),
         Setting("force", "double", 20.0,
             "repulsive force of an obstacle halfway between the start of repulsion and the margin", "N", 0.0),

@@ -58,7 +58,7 @@ class FlexibleControllerConfig(Settings):
     iterations: int = setting(10, "largest number of iterations of the force correction per sample", "", 1, 1000)
     conditions: LoopConditions = field(default_factory=LoopConditions)
     check_gains: bool = setting(True,
-        "refuse gains that are unstable within the stiffness and mass margins, or that amplify noise too much")
+        "reject gains that are unstable within the stiffness and mass margins, or that amplify noise too much")
     # fmt: on
 
 

@@ -20,7 +20,7 @@ class VibrationControllerConfig(Settings):
         "control law: reactionless (acceleration law), torque (torque law), or resolved_acceleration without base"
         " control", choices=LAWS)
     task: str = setting("tool_path",
-        "task of the arm beside base control: follow tool references, follow joint references within the null space,"
+        "task of the arm besides base control: follow tool references, follow joint references within the null space,"
         " hold the first posture, or none", choices=TASKS)
     realization: str = setting("computed_torque",
         "how joint accelerations are realized: inverse dynamics (computed_torque), or a servo for each joint"
