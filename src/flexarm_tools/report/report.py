@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -50,17 +51,30 @@ class Run:
         return self.scenario.expected.beyond(self.recording)
 
 
-def write_run_report(path: Path, run: Run) -> None:
-    """Write the report of one run."""
+def write_run_report(path: Path, run: Run, provenance: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Write the report of one run.
+
+    Args:
+        path: file to write.
+        run: finished run.
+        provenance: where the results come from, by name.
+    """
     scenario = run.scenario
     head = _heading(scenario.title, scenario.description, run.figures, len(run.unexpected))
     body = [head, _animation([run], [run.name])]
-    body += [*figures_section(run.figures), *_families([run]), '<h2 id="run">Run</h2>']
+    body += [*figures_section(run.figures, bool(run.unexpected)), *_families([run]), '<h2 id="run">Run</h2>']
     body.append(f'<div class="run card">{_run_body(run, with_figures=False)}</div>')
+    body.append(_provenance(provenance))
     write_page(path, scenario.title, body)
 
 
-def write_study_report(path: Path, study: Study, runs: Sequence[Run], figures: Sequence[Figure]) -> None:
+def write_study_report(
+    path: Path,
+    study: Study,
+    runs: Sequence[Run],
+    figures: Sequence[Figure],
+    provenance: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Write the report of a study.
 
     Args:
@@ -68,11 +82,12 @@ def write_study_report(path: Path, study: Study, runs: Sequence[Run], figures: S
         study: the study.
         runs: finished runs, in the order of the study.
         figures: figures of the study.
+        provenance: where the results come from, by name.
     """
     first = [name for name in study.comparisons[0].runs if name in {run.name for run in runs}]
     unexpected = sum(len(run.unexpected) for run in runs)
     body = [_heading(study.title, study.description, figures, unexpected), _animation(runs, first[:2])]
-    body += [*figures_section(figures), *_families(runs)]
+    body += [*figures_section(figures, unexpected > 0), *_families(runs)]
     if runs:
         body.append('<h2 id="comparisons">Comparisons</h2>')
         body += [_comparison(comparison, runs) for comparison in study.comparisons]
@@ -88,6 +103,7 @@ def write_study_report(path: Path, study: Study, runs: Sequence[Run], figures: S
         if name not in finished:
             head = f'<strong>{escape(scenario.title)}</strong> <span class="name">{escape(name)}</span>'
             body.append(f'<p class="card lost">{head} <span class="verdict bad">did not come to its end</span></p>')
+    body.append(_provenance(provenance))
     write_page(path, study.title, body)
 
 
@@ -166,7 +182,7 @@ def _run_body(run: Run, with_figures: bool) -> str:
         items = (f"<li><b>{m.number}</b>{m.begin:g} s: {escape(m.text)}</li>" for m in markers)
         parts.append(f'<ul class="markers">{"".join(items)}</ul>')
     if with_figures:
-        parts.append(figures_table(run.figures))
+        parts.append(figures_table(run.figures, bool(run.unexpected)))
     parts.append(_plots(run_plots(scenario, recording)))
     if recording.events:
         shown = recording.events[:LOGGED]
@@ -183,6 +199,11 @@ def _run_body(run: Run, with_figures: bool) -> str:
     source = f"<pre>{escape(scenario.source)}</pre>"
     parts.append(f'<details class="source"><summary>Scenario file {name}</summary>{source}</details>')
     return f'<div class="inside">{"".join(parts)}</div>'
+
+
+def _provenance(provenance: Mapping[str, str]) -> str:
+    items = (f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in provenance.items())
+    return f'<h2 id="provenance">Provenance</h2><dl class="facts">{"".join(items)}</dl>' if provenance else ""
 
 
 def _facts(run: Run) -> str:

@@ -26,7 +26,9 @@ COLUMNS = 420  # buckets of a decimated curve: about one per pixel
 _STAND_INS = {"#010101": "var(--ink)", "#020202": "var(--muted)", "#030303": "var(--line)", "#040404": "var(--mark)"}
 _STAND_INS |= {f"#0a000{i}": f"var(--series-{i})" for i in range(1, SERIES + 1)}
 INK, MUTED, LINE, MARK = ("#010101", "#020202", "#030303", "#040404")
-_PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
+_PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"))
+_NANO = (1e-9, "n")  # of lengths and times; other units are not known with it
+_LEAST = 0.01  # smallest number in front of a prefixed unit; what is smaller is a power of ten
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 PLOT_STYLE: Any = {
     "svg.fonttype": "none",
@@ -102,8 +104,9 @@ def engineering(peak: float, unit: str) -> tuple[float, str]:
         or unit.startswith("kg")
     ):
         return 1.0, shown
-    size, prefix = next((p for p in _PREFIXES if peak >= 0.999999 * p[0]), _PREFIXES[-1])
-    return 1.0 / size, prefix + shown
+    prefixes = (*_PREFIXES, _NANO) if unit in ("m", "s") else _PREFIXES
+    size, prefix = next((p for p in prefixes if peak >= 0.999999 * p[0]), prefixes[-1])
+    return (1.0 / size, prefix + shown) if peak >= _LEAST * size else (1.0, shown)
 
 
 def axis_scale(peak: float, unit: str) -> tuple[float, str]:
