@@ -178,6 +178,14 @@ class SvgPlot:
         self.axes.axvline(x, color=MARK, linewidth=1.1, linestyle=(0, (2, 2)))
         self._label(x, label)
 
+    def phase(self, x: float, label: str) -> None:
+        """Mark where a phase begins, with its name above the other labels."""
+        self.axes.axvline(x, color=LINE, linewidth=1.1)
+        self.axes.annotate(
+            label, (x, 1.0), (1, 10), xycoords=("data", "axes fraction"), textcoords="offset points",
+            ha="left", va="bottom", fontsize=7.5, color=MUTED, annotation_clip=False,
+        )  # fmt: skip
+
     def _label(self, x: float, label: str) -> None:
         place = (x, 1.0)
         self.axes.annotate(

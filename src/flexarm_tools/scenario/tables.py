@@ -71,6 +71,11 @@ EVENTS = (
     Key("kill", Kind.BOOLEAN, "`true`: end the process abruptly", default="none"),
 )
 
+PHASES = (
+    Key("name", Kind.TEXT, "shown in the plots and the animation"),
+    Key("start", Kind.NUMBER, "when it begins; it lasts until the next one", "s", minimum=0.0),
+)
+
 EXPECT = (
     Key("stops", Kind.TEXT, "controlled stops of the gate", default="0", form=_COUNT),
     Key("trips", Kind.TEXT, "stops of the gate that only a reset ends", default="0", form=_COUNT),
@@ -121,6 +126,11 @@ SCENARIO = (
     Key("pushes", Kind.SECTIONS, "external forces, see [pushes](#pushes)", default="none", keys=PUSHES),
     Key("events", Kind.SECTIONS, "changes during the run, see [events](#events)", default="none", keys=EVENTS),
     Key(
+        *("phases", Kind.SECTIONS, "named parts of the run, see [phases](#phases)"),
+        default="none",
+        keys=PHASES,
+    ),
+    Key(
         *("expect", Kind.SECTION, "what may happen without the run being a failure, see [expect](#expect)"),
         default="none",
         keys=EXPECT,
@@ -169,6 +179,7 @@ TABLES = {
     "base": NODES_OVER_BASE,
     "pushes": PUSHES,
     "events": EVENTS,
+    "phases": PHASES,
     "expect": EXPECT,
     "figures": FIGURES,
     "study": STUDY,
