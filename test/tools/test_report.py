@@ -93,8 +93,8 @@ def test_a_report_says_title_goal_value_push_and_switch(finished, tmp_path):
     for expected in (
         "A run",
         "peak",
-        "1 m",
-        "≤ 10 µm",
+        "1\u00a0m",
+        "≤ 10\u00a0µm",
         "1 of 1 goals fails",
         "30 N on base_link for 0.1 s",
         "vibration_damping = true",

@@ -105,7 +105,7 @@ def test_a_logarithmic_plot_stands_what_is_not_positive():
     ],
 )
 def test_numbers_read_well(value, unit, text):
-    assert format_number(value, unit) == text
+    assert format_number(value, unit) == text.replace(" ", "\u00a0")  # number and unit stay on one line
 
 
 def test_a_unit_gets_the_prefix_of_the_peak():

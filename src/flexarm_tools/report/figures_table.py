@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -110,10 +111,10 @@ def format_number(value: float, unit: str) -> str:
         mantissa, exponent = digits.split("e")
         power = f"10{superscript(int(exponent))}"
         digits = power if float(mantissa) == 1.0 else f"{mantissa}·{power}"
-    return f"{digits.replace('-', '−')} {escape(shown)}".strip()
+    return f"{digits.replace('-', '−')}\u00a0{escape(shown)}".strip()
 
 
 def _inline(text: str) -> str:
     """Convert text with `code` in backquotes to HTML."""
-    parts = escape(text).split("`")
+    parts = re.sub(r"(\d) (?=\w\b)", "\\1\u00a0", escape(text)).split("`")  # 5 s stays on one line
     return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))

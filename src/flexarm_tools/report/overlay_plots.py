@@ -9,7 +9,7 @@ import numpy as np
 
 from flexarm_core.types import Array
 from flexarm_tools.recording.recording import Recording
-from flexarm_tools.report.svg_plot import SERIES, SvgPlot, axis_scale, series_color, within_reason
+from flexarm_tools.report.svg_plot import SERIES, SvgPlot, axis_scale, engineering, series_color, within_reason
 from flexarm_tools.report.time_plots import TIME, Marker, Plot, mark
 from flexarm_tools.scenario.scenario import Scenario
 
@@ -50,7 +50,7 @@ def linear_and_logarithmic(
     """
     recordings, colors = runs.recordings, runs.colors
     label = title.lower() if curves is sizes else f"size of the {title.lower()}"
-    logarithmic = SvgPlot(TIME, f"{label} [{unit}]", 4.8, 2.5)
+    logarithmic = SvgPlot(TIME, f"{label} [{engineering(1.0, unit)[1]}]", 4.8, 2.5)
     for i in _largest_first(curves):
         logarithmic.line(recordings[i].time, np.where(sizes[i] > 0.0, sizes[i], np.nan), series_color(colors[i]))
     logarithmic.logarithmic(list(sizes), decades=decades)

@@ -20,8 +20,8 @@ def run_markers(scenario: Scenario) -> tuple[Marker, ...]:
     """Return the pushes and events of a run in order of time, then its phases."""
     found = []
     for push in scenario.pushes:
-        parts = [f"{np.linalg.norm(push.force):g} N" if any(push.force) else ""]
-        parts += [f"{np.linalg.norm(push.torque):g} N·m" if any(push.torque) else ""]
+        parts = [f"{np.linalg.norm(push.force):.3g} N" if any(push.force) else ""]
+        parts += [f"{np.linalg.norm(push.torque):.3g} N·m" if any(push.torque) else ""]
         strength = " and ".join(filter(None, parts))
         found.append((push.start, push.start + push.duration, f"{strength} on {push.link} for {push.duration:g} s"))
     for event in scenario.events:
@@ -42,7 +42,7 @@ def run_plots(scenario: Scenario, recording: Recording) -> list[Plot]:
     force, moment = recording.base_wrench[:, :3], recording.base_wrench[:, 3:]
     momentum = dict(zip(recording.elastic_names, recording.coupling_momentum.T, strict=True))
     candidates = [
-        _base(recording, markers),
+        *_base(recording, markers),
         _tool_path(recording),
         _tracking_error(recording, markers),
         _tool_vibration(scenario, recording, markers),
@@ -98,11 +98,21 @@ def _joint_positions(recording: Recording, unit: str, markers: Sequence[Marker])
     return time_plot(title, recording.time, curves, unit, markers, desired)
 
 
-def _base(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
-    curves = dict(zip(recording.elastic_names, recording.deflection.T, strict=True))
-    estimates = dict(zip(recording.elastic_names, recording.estimated_deflection.T, strict=True))
-    title = "Base deflection (dashed: estimated)" if known_curves(estimates) else "Base deflection"
-    return time_plot(title, recording.time, curves, common_unit(recording.elastic_units), markers, estimates)
+def _base(recording: Recording, markers: Sequence[Marker]) -> list[Plot | None]:
+    """Plot the deflection of the base, its rotations by themselves."""
+    found = []
+    for unit, title in (("m", "Base deflection"), ("rad", "Base rotation")):
+        names = [
+            name for name, each in zip(recording.elastic_names, recording.elastic_units, strict=True) if each == unit
+        ]
+        chosen = [recording.elastic_names.index(name) for name in names]
+        curves, estimates = (
+            dict(zip(names, values[:, chosen].T, strict=True))
+            for values in (recording.deflection, recording.estimated_deflection)
+        )
+        words = f"{title} (dashed: estimated)" if known_curves(estimates) else title
+        found.append(time_plot(words, recording.time, curves, unit, markers, estimates))
+    return found
 
 
 def _modes(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
@@ -172,7 +182,7 @@ def _resolution(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
         "orientation [rad]": recording.resolution_orientation_error,
     }
     words = "Pose error of the joint reference"
-    return logarithmic_plot("Left of the wanted pose", "[m], [rad]", words, recording, curves, markers)
+    return logarithmic_plot("Pose error of the joint reference", "[m], [rad]", words, recording, curves, markers)
 
 
 def _condition_number(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
@@ -209,4 +219,6 @@ def _momentum_unit(recording: Recording) -> str:
 
 
 def _yaml(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_yaml, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -90,7 +90,7 @@ def within_reason(values: Array) -> Array:
 
 def engineering(peak: float, unit: str) -> tuple[float, str]:
     """Return factor and prefixed unit for a peak value: 4.2e-6 m -> (1e6, ``µm``)."""
-    shown = re.sub(r"sqrt\((\w+)\)", r"√\1", unit.replace("*", "·"))
+    shown = re.sub(r"sqrt\((\w+)\)", r"√\1", unit.replace("*", "·").replace("^2", "²"))
     if unit == "1":
         return 1.0, ""
     if unit == "sqrt(J)":  # a prefix would be in front of the root
@@ -178,11 +178,11 @@ class SvgPlot:
         self.axes.axvline(x, color=MARK, linewidth=1.1, linestyle=(0, (2, 2)))
         self._label(x, label)
 
-    def phase(self, x: float, label: str) -> None:
-        """Mark where a phase begins, with its name above the other labels."""
+    def phase(self, x: float, label: str, above: float) -> None:
+        """Mark where a phase begins, with its name, so many points above the axes."""
         self.axes.axvline(x, color=LINE, linewidth=1.1)
         self.axes.annotate(
-            label, (x, 1.0), (1, 10), xycoords=("data", "axes fraction"), textcoords="offset points",
+            label, (x, 1.0), (1, above), xycoords=("data", "axes fraction"), textcoords="offset points",
             ha="left", va="bottom", fontsize=7.5, color=MUTED, annotation_clip=False,
         )  # fmt: skip
 

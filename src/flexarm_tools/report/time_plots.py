@@ -100,12 +100,12 @@ def logarithmic_plot(
 def mark(plot: SvgPlot, markers: Sequence[Marker]) -> None:
     """Mark the phases, pushes and events of the run in a plot."""
     begin, end = plot.axes.get_xlim()
-    free = begin
+    free, above = begin, 10.0 if any(marker.number for marker in markers) else 2.0
     for marker in markers:
         if marker.number == 0:
             place = max(marker.begin, begin)
             known = free <= place < end
-            plot.phase(place, marker.text if known else "")  # a name that would cover the last one is left out
+            plot.phase(place, marker.text if known else "", above)  # a name that would cover the last one is left out
             free = place + LETTER * (end - begin) * (len(marker.text) + 1) if known else free
         elif marker.end > marker.begin:
             plot.span(marker.begin, marker.end, str(marker.number))
