@@ -20,6 +20,11 @@ class Player {
     this.readAddress();
     this.choose();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.refreshTheme());
+    addEventListener("hashchange", () => {
+      this.pause();
+      this.readAddress();
+      this.choose();
+    });
     new ResizeObserver(() => this.draw()).observe(this.root);
   }
 
