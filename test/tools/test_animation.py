@@ -22,12 +22,12 @@ from flexarm_tools.report.animation import (
     FRAME_RATE,
     HOLE,
     MAX_FRAMES,
-    choose_view,
     frame_indices,
     motion_data,
     quantise,
     robot_data,
 )
+from flexarm_tools.report.camera import choose_view
 from flexarm_tools.report.forward_kinematics import link_transforms
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,7 +15,8 @@ import numpy as np
 
 from flexarm_tools.metrics.figures import Figure
 from flexarm_tools.recording.recording import Recording
-from flexarm_tools.report.animation import choose_view, motion_data, push_data, robot_data
+from flexarm_tools.report.animation import motion_data, push_data, robot_data
+from flexarm_tools.report.camera import choose_view
 from flexarm_tools.report.comparison_plots import comparison_plots
 from flexarm_tools.report.figures_table import figures_section, figures_table, verdict
 from flexarm_tools.report.headline import Sentence, headline
