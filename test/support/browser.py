@@ -46,6 +46,10 @@ class Browser:
     def go(self, address: str) -> None:
         self._ask("Page.navigate", url=address)
 
+    def resize(self, width: int, height: int) -> None:
+        """Give the page a size [pixel]."""
+        self._ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
     def close(self) -> None:
         self._socket.close()
         self._process.terminate()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import Shape
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState
@@ -20,13 +22,13 @@ from flexarm_tools.report.animation import (
     FRAME_RATE,
     HOLE,
     MAX_FRAMES,
-    choose_view,
     frame_indices,
-    link_transforms,
     motion_data,
     quantise,
     robot_data,
 )
+from flexarm_tools.report.camera import choose_view
+from flexarm_tools.report.forward_kinematics import link_transforms
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -116,6 +118,38 @@ def test_a_view_looks_along_the_normal_of_the_plane_of_motion_and_holds_everythi
         transforms = link_transforms(description, {"joint1": q, "joint2": q, "joint3": q})
         seen = (transforms["tool0"][:3, 3] - view.center) @ view.axes
         assert np.all(np.abs(seen[:2]) <= view.size / 2 + 0.11)
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_view_is_from_the_side_where_a_wall_does_not_hide_the_tool(side):
+    description = parse_robot_description(load_robot_description(ROOT / "urdf" / "boom_7r.urdf.xacro"))
+    time = np.arange(500) / 500.0
+    position = np.outer(np.sin(time), np.linspace(1.0, -1.0, 7))
+    recording = Recording.blank(description, time, 0.5, position=position, deflection=np.zeros((500, 6)))
+    names = (*description.actuated, *(joint.name for joint in description.elastic))
+    values = dict(zip(names, np.hstack((position, recording.deflection)).T, strict=True))
+    tool = link_transforms(description, values)["tool0"][:, :3, 3]
+    root = description.links[description.root]
+    for axis in (0, 1):  # a large wall just behind the tool, on one side or the other
+        edge = (tool[:, axis].max() + 0.05) if side > 0.0 else (tool[:, axis].min() - 0.05)
+        place, size = np.eye(4), [4.0, 4.0, 4.0]
+        place[axis, 3], size[axis] = edge, 0.02
+        wall = Shape("box", tuple(size), place, (0.5, 0.5, 0.5, 1.0))
+        links = dict(description.links) | {description.root: replace(root, shapes=(*root.shapes, wall))}
+        view = choose_view(replace(description, links=links), [recording], {}, "tool0")
+        assert side * view.axes[axis, 2] < 0.0  # the eye is on the tool's side
+
+
+def test_a_view_holds_the_base_as_large_as_its_motion_is_drawn(planar_3r_text, record):
+    description = parse_robot_description(planar_3r_text)
+    recording = record(lambda t: 0.02 * np.sin(6.0 * t), 2.0)
+    plain, exaggerated = (choose_view(description, [recording], exaggeration=factor) for factor in (1.0, 20.0))
+    assert exaggerated.size[0] > plain.size[0] + 0.3
+    for deflection in (-0.4, 0.4):
+        transforms = link_transforms(description, {"base_x": deflection})
+        for link in ("base_link", "tool0"):
+            seen = (transforms[link][:3, 3] - exaggerated.center) @ exaggerated.axes
+            assert np.all(np.abs(seen[:2]) <= exaggerated.size / 2 + 1e-3)
 
 
 def test_a_base_that_shifts_and_turns_is_measured_in_each_unit_by_itself():

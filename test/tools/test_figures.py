@@ -157,3 +157,9 @@ def test_a_ratio_has_no_unit_and_none_where_it_means_nothing():
     assert ratio("r", small, Figure("force", 2.0, "N")).unit == "(m)/(N)"
     assert math.isnan(ratio("r", small, Figure("zero", 0.0, "m")).value)
     assert math.isnan(ratio("r", Figure("none", math.nan, "m"), large).value)
+
+
+def test_no_figure_holds_beside_an_unexpected_event(tmp_path):
+    assert write_figures(tmp_path / "m.json", [Figure("a", 1.0, "m", parse_goal("<= 2"))], ["a stop"])
+    content = json.loads((tmp_path / "m.json").read_text())
+    assert (content["unexpected"], content["figures"]["a"]["holds"]) == (["a stop"], False)

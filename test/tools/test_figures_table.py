@@ -31,3 +31,19 @@ def test_few_figures_or_figures_without_any_goal_are_not_folded():
     assert names(figures_table([*others[:UNFOLDED], WANTED]))[0] == "path_error"
     assert "<details" not in figures_table(others)
     assert figures_table([]) == ""
+
+
+def test_goals_of_zero_that_are_met_by_zero_are_folded_and_counted():
+    zeros = [Figure(f"stops_{i}", 0.0, "1", Goal("==", 0.0, "== 0")) for i in range(3)]
+    one = Figure("trips", 1.0, "1", Goal("==", 0.0, "== 0"))
+    shown, _, folded = figures_table([zeros[0], WANTED, *zeros[1:], one]).partition("<details")
+    assert names(shown) == ["path_error", "trips"]
+    assert names(folded) == ["stops_0", "stops_1", "stops_2"]
+    assert "3 figures that had to be 0 and are" in folded
+
+
+def test_nothing_holds_where_the_figures_are_void():
+    missed = Figure("late", 2.0, "s", Goal("<=", 1.0, "<= 1"))
+    table = figures_table([WANTED, missed, Figure("stops", 0.0, "1", Goal("==", 0.0, "== 0"))], void=True)
+    assert re.findall(r'class="mark \w+">(\w+)<', table) == ["void", "fails", "void"]
+    assert ">holds<" in figures_table([WANTED])

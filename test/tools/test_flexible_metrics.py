@@ -157,3 +157,11 @@ def test_the_error_of_the_base_is_that_of_its_elastic_energy_over_ticks_with_an_
     assert measure("base_rms_error", record(swing, 4.0, estimated_deflection=estimate)).value == pytest.approx(0.1)
     assert math.isnan(measure("base_rms_error", record(swing, 4.0)).value)
     assert math.isnan(measure("base_rms_error", record(np.zeros_like, 4.0, estimated_deflection=estimate)).value)
+
+
+def test_the_vibration_of_links_is_about_their_mean_in_the_window(record_bending):
+    sag = lambda t: np.outer(0.3 + 0.02 * np.sin(40.0 * t) * (t < 5.0), [1.0, 0.0, 0.0, 0.0])  # noqa: E731
+    recording = record_bending(sag, 10.0)
+    assert measure("modal_vibration", recording, before=5.0).value == pytest.approx(0.02, rel=0.02)
+    assert measure("modal_vibration", recording, after=5.1).value == pytest.approx(0.0, abs=1e-12)
+    assert np.isnan(measure("modal_vibration", recording, after=20.0).value)

@@ -12,6 +12,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_tools.metrics.all import METRICS, MetricOptions
 from flexarm_tools.metrics.figures import compute_figures
 from flexarm_tools.report.comparison_plots import comparison_plots
+from flexarm_tools.report.overlay_plots import Compared
 from flexarm_tools.report.plots import run_plots
 
 TICKS = 4000  # of 1 ms
@@ -215,6 +216,11 @@ def test_a_scenario_asks_for_the_final_error_in_steps_of_its_encoders(load, slow
 
 
 def test_friction_is_drawn_where_there_is_any_and_joints_are_compared_in_slow_motion(load, slow):
+    def comparison_titles(*recordings):
+        names = [str(i) for i in range(len(recordings))]
+        runs = Compared(names, [load()] * len(names), recordings, range(len(names)))
+        return [plot.title for plot in comparison_plots(runs)]
+
     true = np.tile([4.0, 1.0, 0.0], (TICKS, 1))
     stuck = slow(0.0 * TIME, ramp(), true_friction=true, effort=1.1 * true)
     free = slow(ramp(), ramp(), true_friction=true, estimated_friction=1.2 * true, effort=1.1 * true)
@@ -225,11 +231,6 @@ def test_friction_is_drawn_where_there_is_any_and_joints_are_compared_in_slow_mo
     assert titles.index("Joint error") < titles.index("Slow motion of joint1 (dashed: desired)")
     assert "Velocity of joint1 (dashed: desired)" in titles and "Friction of joint1 (dashed: estimated)" in titles
     assert not [title for title in comparison_titles(slow(ramp(), ramp()), free) if "Slow motion" in title]
-
-
-def comparison_titles(*recordings):
-    names = [str(i) for i in range(len(recordings))]
-    return [plot.title for plot in comparison_plots(names, recordings, range(len(recordings)))]
 
 
 def test_a_step_of_the_effort_is_the_largest_of_any_joint_between_two_ticks(record):

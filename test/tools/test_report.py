@@ -10,8 +10,12 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from flexarm_core.errors import ConfigError
+from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.metrics.figures import compute_figures
 from flexarm_tools.recording.recording import RunEvent
+from flexarm_tools.report.forward_kinematics import link_transforms
+from flexarm_tools.report.plots import tool_displacement
 from flexarm_tools.report.report import Run, write_run_report, write_study_report
 from flexarm_tools.scenario.study import Comparison, Study, StudyFigureSpec, compute_study_figures
 
@@ -89,8 +93,8 @@ def test_a_report_says_title_goal_value_push_and_switch(finished, tmp_path):
     for expected in (
         "A run",
         "peak",
-        "1 m",
-        "≤ 10 µm",
+        "1\u00a0m",
+        "≤ 10\u00a0µm",
         "1 of 1 goals fails",
         "30 N on base_link for 0.1 s",
         "vibration_damping = true",
@@ -189,6 +193,27 @@ def test_a_study_of_which_runs_are_missing_still_gets_its_report(finished, tmp_p
         assert "not measured" in words
 
 
+def test_phases_are_named_in_plots_and_animation(load, record, tmp_path):
+    phases = "phases:\n  - {name: swing, start: 2.0}\n  - {name: reach, start: 0.0}\nfigures:\n"
+    scenario = load(("figures:\n", phases))
+    run = Run("run", scenario, record(np.sin, 6.0), ())
+    write_run_report(tmp_path / "report.html", run)
+    text = read(tmp_path / "report.html")
+    assert animation_data(text)["runs"][0]["phases"] == [[0.0, "reach"], [2.0, "swing"]]
+    assert text.count(">swing<") == text.count(">reach<") > 0  # once a plot
+    assert Page(text).words.count("1") == text.count(">1<")  # the push keeps its number
+    with pytest.raises(ConfigError, match=r"phases\[0\].start: 7 s is not within the run of 6 s"):
+        load(("figures:\n", "phases: [{name: late, start: 7.0}]\nfigures:\n"))
+
+
+def test_a_run_called_as_its_study_is_called_by_its_name(finished, tmp_path):
+    runs = [finished(name="all_on"), finished(name="other")]
+    runs[1] = replace(runs[1], scenario=replace(runs[1].scenario, title="All off"))
+    study = replace(study_of(*runs), title=runs[0].scenario.title)
+    write_study_report(tmp_path / "report.html", study, runs, ())
+    assert [run["title"] for run in animation_data(read(tmp_path / "report.html"))["runs"]] == ["All on", "All off"]
+
+
 @pytest.fixture
 def bent(load, record_bending):
     """A finished run of the arm of two flexible links: a slew of the tool, then a swing of given size [m]."""
@@ -213,6 +238,17 @@ def bent(load, record_bending):
     return run
 
 
+def test_the_motion_of_the_joints_is_not_a_vibration_of_the_tool(load, record, planar_3r_text):
+    time = np.arange(6000) / 1000.0
+    joints = np.outer(np.sin(time), [1.0, -0.5, 0.3])
+    names = [f"joint{i}" for i in (1, 2, 3)]
+    description = parse_robot_description(planar_3r_text)
+    rigid = link_transforms(description, dict(zip(names, joints.T, strict=True)))["tool0"][:, :3, 3]
+    swing = np.where(time < 4.0, 3e-3 * np.sin(9.0 * time), 0.0)
+    recording = record(np.zeros_like, 6.0, position=joints, tool_position=rigid + swing[:, None] * [0.0, 0.0, 1.0])
+    np.testing.assert_allclose(tool_displacement(load(), recording), np.abs(swing), atol=1e-12)
+
+
 BENDING_PLOTS = ("Tool vibration", "Modes (dashed: estimated)", "Strain", "Joint positions (dashed: desired)")
 
 
@@ -222,7 +258,7 @@ def test_a_run_of_an_arm_that_bends_shows_its_modes_and_the_vibration_of_its_too
     words = Page(text).words
     for title in (*BENDING_PLOTS, "upper_arm/bending_y_1", "forearm_root"):
         assert title in words
-    for label in ("[mm·√kg]", "[µm/m]", "from its final position [mm]"):
+    for label in ("[mm·√kg]", "[µm/m]", "by bending and base [mm]"):
         assert label in text
     assert "flexible_2r, 2 joints on 0 elastic, 4 modes" in words
     motion = animation_data(text)["runs"][0]["motion"]

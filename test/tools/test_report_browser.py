@@ -41,8 +41,8 @@ def opened(tmp_path):
     """Open a report, seen from above."""
     browsers = []
 
-    def open_page(path):
-        browsers.append(Browser(tmp_path / f"profile_{len(browsers)}", f"{path.as_uri()}#t=0&x=1&view=0,90"))
+    def open_page(path, place="t=0&x=1&view=0,90"):
+        browsers.append(Browser(tmp_path / f"profile_{len(browsers)}", f"{path.as_uri()}#{place}"))
         browsers[-1].wait(lambda: browsers[-1].value("document.querySelector('.clock')?.textContent"), "the player")
         return browsers[-1]
 
@@ -87,3 +87,20 @@ def test_without_webgl_the_arm_is_drawn_all_the_same(page, opened):
 def test_a_report_asks_the_network_for_nothing(page, opened):
     browser = opened(page)
     assert browser.value("performance.getEntriesByType('resource').length") == 0
+
+
+def test_the_trail_of_a_tool_is_not_exaggerated_with_the_base(load, record, tmp_path, opened):
+    run = Run("run", load(), record(lambda t: 0.05 * np.sin(6.0 * t), 2.0), ())  # the tool rides on the base
+    write_run_report(tmp_path / "report.html", run)
+    color = "[0xd2, 0x69, 0x1e]"
+    count = """(() => {
+      const canvas = document.querySelector("canvas.stage"), { width, height } = canvas;
+      const data = canvas.getContext("2d").getImageData(0, 0, width, height).data, color = COLOR;
+      let found = 0;
+      for (let i = 0; i < data.length; i += 4) found += color.every((c, k) => Math.abs(data[i + k] - c) < 24);
+      return found; })()""".replace("COLOR", color)
+    found = []
+    for exaggeration in (1, 10):
+        browser = opened(tmp_path / "report.html", f"t=1.5&x={exaggeration}&view=0,90")
+        found.append(browser.value(count))
+    assert abs(found[1] - found[0]) < 100  # a streak of a meter has 700 pixels

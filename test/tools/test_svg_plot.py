@@ -98,15 +98,19 @@ def test_a_logarithmic_plot_stands_what_is_not_positive():
         (1.61, "1", "1.61"),
         (0.0, "1", "0"),
         (3e7, "1", "3·10⁷"),
-        (1e-15, "m", "0.001 pm"),
+        (4.29e-9, "m", "4.29 nm"),
+        (6.872e-7, "rad", "0.687 µrad"),
+        (6.872e-10, "rad", "6.87·10⁻¹⁰ rad"),
+        (1e-15, "m", "10⁻¹⁵ m"),
     ],
 )
 def test_numbers_read_well(value, unit, text):
-    assert format_number(value, unit) == text
+    assert format_number(value, unit) == text.replace(" ", "\u00a0")  # number and unit stay on one line
 
 
 def test_a_unit_gets_the_prefix_of_the_peak():
     assert engineering(2e-4, "rad") == (pytest.approx(1e6), "µrad")
+    assert engineering(7e-7, "rad") == (pytest.approx(1e6), "µrad")  # not nrad
     assert engineering(float("nan"), "m") == (1.0, "m")
     assert engineering(0.5, "m or rad") == (1.0, "m or rad")
     assert engineering(2e-4, "sqrt(J)") == (1.0, "√J")
@@ -116,6 +120,7 @@ def test_an_axis_whose_unit_takes_no_prefix_counts_in_powers_of_ten():
     assert axis_scale(2e-4, "m or rad") == (pytest.approx(1e6), "10⁻⁶ m or rad")
     assert axis_scale(0.02, "m or rad") == (pytest.approx(1e3), "10⁻³ m or rad")
     assert axis_scale(2e-4, "rad") == (pytest.approx(1e6), "µrad")
+    assert axis_scale(2e-11, "rad") == (pytest.approx(1e12), "10⁻¹² rad")
     assert axis_scale(0.5, "m or rad") == (1.0, "m or rad")
     assert axis_scale(0.0, "m or rad") == (1.0, "m or rad")
     assert axis_scale(0.01, "1") == (1.0, "")

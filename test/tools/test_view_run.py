@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,29 @@ def test_surfaces_and_obstacles_of_a_run_stand_where_its_parameter_files_have_th
         description.root: [],
         description.base_frame: [],
     }
+
+
+def test_trails_are_as_large_as_they_are_and_ride_on_the_base_that_carries_them(folder, page):
+    description, tool = run_robot(find_runs(folder)["good"], None, {})
+    page.set_robot(description, tool)
+    page.choose_factor(0.01, 2.0)
+    assert page.factor == 50.0
+    reference = np.array([2.0, 0.1, 0.0])
+    samples = [ArmSample(t, {}, {"base_x": 0.01 * t}, reference=reference, reference_in_base=True) for t in range(5)]
+    page.show(samples[-1])
+    page.show_trail(samples)
+    nodes = page.server.scene._handle_from_node_name
+    lines = {name: np.asarray(node.points) for name, node in nodes.items() if "/trail/" in name}
+    assert sorted(lines) == [f"/attached/{description.base_frame}/trail/{name}" for name in ("actual", "reference")]
+    for points in lines.values():
+        assert (
+            np.ptp(points.reshape(-1, 3), axis=0).max() < 1e-6
+        )  # the tool rides on the base, and so does its reference
+    page.show_trail([replace(sample, reference_in_base=False) for sample in samples])
+    lines = {name: np.asarray(node.points) for name, node in nodes.items() if "/trail/" in name}
+    (actual,) = (points for name, points in lines.items() if name.endswith("actual"))
+    assert {name.split("/")[2] for name in lines} == {description.root}
+    assert np.ptp(actual.reshape(-1, 3)[:, 0]) == pytest.approx(0.04, abs=1e-6)  # not 50 times as large
 
 
 def test_plots_are_of_what_is_known_only(record):

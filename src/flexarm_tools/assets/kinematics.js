@@ -50,6 +50,20 @@ class Motion {
     });
   }
 
+  /** Largest deflection in each unit, and largest error: what the digits of readouts are chosen by. */
+  get peaks() {
+    if (!this.known) {
+      const frames = Array.from({ length: this.count }, (_, frame) => Array.from({ length: this.channels }, (_, i) => this.value(frame, i)));
+      const largest = (values) => values.filter(Number.isFinite).reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+      const units = [...new Set(this.data.units)];
+      this.known = {
+        deflection: units.map((_, i) => largest(frames.map((values) => this.deflection(values)[i][0]))),
+        error: largest(frames.map((values) => this.error(values))),
+      };
+    }
+    return this.known;
+  }
+
   reference(values) {
     return values.slice(this.movable, this.movable + 3);
   }
@@ -80,6 +94,12 @@ function transformPoint(t, [x, y, z]) {
 
 function rotateVector(t, [x, y, z]) {
   return [t[0] * x + t[1] * y + t[2] * z, t[4] * x + t[5] * y + t[6] * z, t[8] * x + t[9] * y + t[10] * z];
+}
+
+/** A point in the frame of a pose. */
+function inFrame(t, [x, y, z]) {
+  const [dx, dy, dz] = [x - t[3], y - t[7], z - t[11]];
+  return [t[0] * dx + t[4] * dy + t[8] * dz, t[1] * dx + t[5] * dy + t[9] * dz, t[2] * dx + t[6] * dy + t[10] * dz];
 }
 
 /** Transform of a joint: translation along its axis, or rotation about it (Rodrigues). */

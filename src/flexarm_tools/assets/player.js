@@ -20,6 +20,11 @@ class Player {
     this.readAddress();
     this.choose();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.refreshTheme());
+    addEventListener("hashchange", () => {
+      this.pause();
+      this.readAddress();
+      this.choose();
+    });
     new ResizeObserver(() => this.draw()).observe(this.root);
   }
 
@@ -198,20 +203,28 @@ class Player {
       const { motion } = this.shown[i];
       stage.view.draw(this.time, this.exaggeration, this.theme);
       const values = motion.at(this.time);
-      setReadout(stage.base, motion.deflection(values));
-      setReadout(stage.error, [[motion.error(values), "m"]]);
+      const { peaks } = motion;
+      setReadout(stage.base, motion.deflection(values).map(([value, unit], k) => [value, unit, peaks.deflection[k], this.most((all) => all.deflection[k])]));
+      setReadout(stage.error, [[motion.error(values), "m", peaks.error, this.most((all) => all.error)]]);
     });
     this.drawTimeline();
+  }
+
+  /** Largest of what the shown runs reach: they share a unit. */
+  most(choose) {
+    return Math.max(...this.shown.map(({ motion }) => choose(motion.peaks) || 0));
   }
 
   drawTimeline() {
     const context = fitCanvas(this.timeline);
     const { clientWidth: width, clientHeight: height } = this.timeline;
     [this.left, this.right] = [8, 8];
-    const bottom = height - 20;
-    const peak = Math.max(1e-12, ...this.shown.flatMap(({ motion }) => motion.data.timeline[1].map(Math.abs)));
+    const [top, bottom] = [20, height - 20];
+    const curves = this.shown.map(({ motion }) => motion.data.timeline[1]);
+    const peak = Math.max(1e-12, ...curves.flatMap((curve) => curve.map(Math.abs)));
+    const lowest = curves.every((curve) => curve.every((value) => value >= 0)) ? 0 : -peak; // a size needs no lower half
     const x = (time) => this.left + ((time - this.begin) / (this.end - this.begin)) * (width - this.left - this.right);
-    const y = (value) => (bottom + 6) / 2 - (value / peak) * ((bottom - 12) / 2);
+    const y = (value) => bottom - 2 - ((value - lowest) / (peak - lowest)) * (bottom - top - 4);
     context.font = this.theme.font;
     context.lineWidth = 1;
     context.strokeStyle = this.theme.line;
@@ -219,7 +232,7 @@ class Player {
     const spacing = niceLength((this.end - this.begin) / 4);
     context.textAlign = "center";
     for (let t = Math.ceil(this.begin / spacing) * spacing; t <= this.end; t += spacing) {
-      stroke(context, [[x(t), 6], [x(t), bottom]]);
+      stroke(context, [[x(t), top], [x(t), bottom]]);
       if (x(t) > 24 && x(t) < width - 24) context.fillText(`${Number(t.toPrecision(6))} s`, x(t), height - 5);
     }
     stroke(context, [[this.left, y(0)], [width - this.right, y(0)]]);
@@ -227,10 +240,11 @@ class Player {
       for (const [from, to] of run.markers) {
         context.fillStyle = context.strokeStyle = this.theme.mark;
         context.globalAlpha = 0.25;
-        context.fillRect(x(from), 6, Math.max(x(to) - x(from), 1.5), bottom - 6);
+        context.fillRect(x(from), top, Math.max(x(to) - x(from), 1.5), bottom - top);
         context.globalAlpha = 1;
       }
     }
+    this.drawPhases(context, x, bottom);
     [...this.shown.keys()].reverse().forEach((i) => {
       const [times, values] = this.shown[i].motion.data.timeline;
       context.strokeStyle = this.stages[i].view.color;
@@ -239,10 +253,31 @@ class Player {
     });
     const unit = this.shown[0].motion.data.timeline_unit;
     const label = [...new Set(this.shown.map(({ motion }) => motion.data.timeline_of))].join(", ");
-    this.caption.textContent = peak > 1e-12 ? `${label}, full scale ±${withPrefix(peak, unit)}` : `${label}: none`;
+    const scale = `${lowest < 0 ? "±" : ""}${withPrefix(peak, unit)}`;
+    this.caption.textContent = peak > 1e-12 ? `${label}, full scale ${scale}` : `${label}: none`;
     context.strokeStyle = this.theme.ink;
     context.lineWidth = 1.4;
     stroke(context, [[x(this.time), 2], [x(this.time), bottom + 3]]);
+  }
+
+  /** Names of the phases above the timeline, the present one stronger; a name that has no room is left out. */
+  drawPhases(context, x, bottom) {
+    const { phases } = this.shown[0].run;
+    context.textAlign = "left";
+    context.strokeStyle = this.theme.muted;
+    let free = 0;
+    phases.forEach(([start, name], i) => {
+      const end = i + 1 < phases.length ? phases[i + 1][0] : this.end;
+      const place = Math.max(x(Math.max(start, this.begin)), this.left);
+      stroke(context, [[place, 4], [place, bottom]]);
+      const now = start <= this.time && this.time < end;
+      context.font = now ? `bold ${this.theme.font}` : this.theme.font;
+      context.fillStyle = now ? this.theme.ink : this.theme.muted;
+      if (place < free) return;
+      context.fillText(name, place + 4, 14);
+      free = place + 8 + context.measureText(name).width;
+    });
+    context.font = this.theme.font;
   }
 }
 
@@ -256,21 +291,21 @@ function readout(label) {
   return element("span", { className: "readout" }, [`${label} `, element("b", {})]);
 }
 
-/** Shows [value, unit] pairs, those that are known. */
-function setReadout(node, pairs) {
-  const known = pairs.filter(([value]) => Number.isFinite(value));
+/** Shows [value, unit, peak, scale] of what is known. */
+function setReadout(node, items) {
+  const known = items.filter(([value]) => Number.isFinite(value));
   node.hidden = !known.length;
-  node.lastChild.textContent = known.map(([value, unit]) => withPrefix(value, unit)).join(", ");
+  node.lastChild.textContent = known.map((item) => withPrefix(...item)).join(", ");
 }
 
-/** `-4.3 µm`: three digits and a prefix, which only a single unit can take. */
-function withPrefix(value, unit) {
-  const size = Math.abs(value);
+/** `-4.30 mm`: three digits at the peak, and the prefix of the scale, so that neither jumps while the value changes. */
+function withPrefix(value, unit, peak = Math.abs(value), scale = peak) {
   if (unit.includes(" ")) return `${value.toPrecision(3).replace("-", "−")} (${unit})`;
-  if (size < 5e-13) return `0 ${unit}`;
-  const [factor, prefix] = [[1, ""], [1e3, "m"], [1e6, "µ"], [1e9, "n"], [1e12, "p"]].find(([f]) => size * f >= 0.9995) || [1e12, "p"];
-  const digits = Math.max(0, 2 - Math.floor(Math.log10(size * factor * 1.0005)));
-  return `${(value * factor).toFixed(Math.min(digits, 2)).replace("-", "−")} ${prefix}${unit}`;
+  if (peak < 5e-13) return `0 ${unit}`;
+  const prefixes = [[1, ""], [1e3, "m"], [1e6, "µ"]];
+  const [factor, prefix] = prefixes.find(([f]) => scale * f >= 0.9995) || prefixes[2];
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(peak * factor * 1.0005)));
+  return `${(value * factor).toFixed(Math.min(digits, 4)).replace("-", "−")} ${prefix}${unit}`;
 }
 
 function stroke(context, points) {

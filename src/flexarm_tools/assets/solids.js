@@ -108,6 +108,7 @@ class DepthBuffer {
   draw(context, faces, others, edge) {
     const { gl, canvas } = this;
     const { width, height } = context.canvas;
+    if (!width || !height) return; // not laid out yet
     const { a: ratio } = context.getTransform();
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
     const all = [...others, ...faces];

@@ -12,7 +12,7 @@ class Stage {
 
   show(motion, pushes, color) {
     Object.assign(this, { motion, pushes, color });
-    this.trailFor = null;
+    this.prepareTrail();
   }
 
   draw(time, exaggeration, theme) {
@@ -40,7 +40,7 @@ class Stage {
       context.globalAlpha = 1;
     }
     this.drawShapes(context, theme, robot, ground);
-    this.drawPaths(context, theme, time, values, poses, exaggeration);
+    this.drawPaths(context, theme, time, values, poses);
     this.drawPushes(context, theme, time, poses);
     this.drawScale(context, theme, width, height);
   }
@@ -170,9 +170,8 @@ class Stage {
     return found;
   }
 
-  drawPaths(context, theme, time, values, poses, exaggeration) {
+  drawPaths(context, theme, time, values, poses) {
     const carrier = this.motion.data.in_root ? IDENTITY : poses[this.robot.data.base];
-    this.prepareTrail(this.motion.data.in_root ? 1 : exaggeration);
     context.lineCap = "round";
     context.strokeStyle = theme.ink;
     context.lineWidth = 1.2;
@@ -191,7 +190,7 @@ class Stage {
     for (let i = 0; i < pieces; i++) {
       const begin = Math.floor(first + ((place - first) * i) / pieces);
       const end = Math.floor(first + ((place - first) * (i + 1)) / pieces);
-      const points = this.trail.slice(begin, end + 1);
+      const points = this.trail.slice(begin, end + 1).map((point) => transformPoint(carrier, point));
       context.globalAlpha = 0.15 + (0.85 * (i + 1)) / pieces;
       context.beginPath();
       this.trace(context, i === pieces - 1 ? [...points, here] : points);
@@ -205,15 +204,15 @@ class Stage {
     dot(context, this.project(here), 3.6, this.color, theme.card);
   }
 
-  /** Tool positions of every frame, and the reference's path in its own frame. */
-  prepareTrail(exaggeration) {
-    if (this.trailFor === exaggeration) return;
-    this.trailFor = exaggeration;
+  /** Tool positions of every frame and the reference's path, both in the frame of the reference: as large as they are. */
+  prepareTrail() {
     this.trail = [];
     this.referencePath = [];
     for (let frame = 0; frame < this.motion.count; frame++) {
       const values = Array.from({ length: this.motion.channels }, (_, i) => this.motion.value(frame, i));
-      this.trail.push(this.robot.tool(this.robot.poses(values.map((value) => value || 0), exaggeration)));
+      const poses = this.robot.poses(values.map((value) => value || 0), 1);
+      const tool = this.robot.tool(poses);
+      this.trail.push(this.motion.data.in_root ? tool : inFrame(poses[this.robot.data.base], tool));
       const reference = this.motion.reference(values);
       if (reference.every(Number.isFinite)) this.referencePath.push(reference);
     }

@@ -6,9 +6,10 @@ import json
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from flexarm_core.errors import ConfigError
@@ -159,13 +160,19 @@ def ratio(name: str, numerator: Figure, denominator: Figure, goal: Goal | None =
     return Figure(name, value, unit, goal, meaning, usable and at_least, usable and at_most)
 
 
-def write_figures(path: Path, figures: Iterable[Figure], unexpected: Iterable[str] = ()) -> bool:
+def write_figures(
+    path: Path,
+    figures: Iterable[Figure],
+    unexpected: Iterable[str] = (),
+    provenance: Mapping[str, str] = MappingProxyType({}),
+) -> bool:
     """Write figures as JSON; return whether all goals are met, for the exit status.
 
     Args:
         path: output file.
         figures: measured figures.
-        unexpected: descriptions of unexpected events, which make the figures void.
+        unexpected: descriptions of unexpected events, which make the figures void: none of them holds.
+        provenance: where the figures come from, by name.
 
     Raises:
         ConfigError: two figures have the same name.
@@ -176,6 +183,10 @@ def write_figures(path: Path, figures: Iterable[Figure], unexpected: Iterable[st
         names = [figure.name for figure in figures]
         raise ConfigError(f"figure names must be unique: {', '.join(sorted({n for n in names if names.count(n) > 1}))}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    content: dict[str, Any] = {"figures": entries} | ({"unexpected": events} if (events := list(unexpected)) else {})
+    content: dict[str, Any] = {"figures": entries}
+    if events := list(unexpected):
+        content = {"figures": {name: entry | {"holds": False} for name, entry in entries.items()}, "unexpected": events}
+    if provenance:
+        content["provenance"] = dict(provenance)
     path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     return all(figure.holds for figure in figures)

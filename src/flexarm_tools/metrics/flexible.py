@@ -115,6 +115,14 @@ def peak_modal_position(recording: Recording, options: MetricOptions) -> Measure
     return peak(np.abs(recording.modal_position[window(recording, options)]))
 
 
+@metric("m*sqrt(kg)", *WINDOW)
+def modal_vibration(recording: Recording, options: MetricOptions) -> Measurement:
+    """Largest distance of any mode's true position from its mean in the window: what a link itself vibrates by."""
+    modes = recording.modal_position[window(recording, options)]
+    with np.errstate(over="ignore", invalid="ignore"):  # a run that diverged
+        return peak(np.abs(modes - modes.mean(axis=0)) if len(modes) else modes)
+
+
 @metric("joint", *WINDOW)
 def joint_tracking_error(recording: Recording, options: MetricOptions) -> Measurement:
     """Largest distance of any joint from its desired position, joint by joint."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.robot.description import Joint, RobotDescription
+from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 from flexarm_tools.recording.recording import Recording
 from flexarm_tools.report.plots import dominant_mode
@@ -24,51 +23,6 @@ MAX_FRAMES = 2400
 HOLE = 65535  # 16-bit code of an unknown value
 TIMELINE_COLUMNS = 700
 GRAIN = 1e-4  # [m] resolution of meshes
-SIGHTED_FRAMES = 80  # frames of each run that are used to choose the view
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """Direction of view of a robot, in parallel projection."""
-
-    azimuth: float  # rotation of the picture's horizontal about the root link's z axis [rad]
-    elevation: float  # elevation of the eye above the root link's x-y plane [rad]
-    center: Array  # (3,) center of everything that is drawn [m]
-    size: Array  # (2,) width and height of everything that is drawn, in this view [m]
-    radius: float  # radius of a sphere around everything [m]
-    floor: float  # lowest z of everything [m]
-
-    @property
-    def axes(self) -> Array:
-        """(3, 3) columns: right, up, towards the eye, in axes of the root link."""
-        ca, sa, ce, se = np.cos(self.azimuth), np.sin(self.azimuth), np.cos(self.elevation), np.sin(self.elevation)
-        return np.array([[ca, -sa * se, sa * ce], [sa, ca * se, -ca * ce], [0.0, ce, se]])
-
-
-def link_transforms(description: RobotDescription, positions: dict[str, float]) -> dict[str, Array]:
-    """Return the pose (4, 4) of every link in the root link.
-
-    Args:
-        description: the robot.
-        positions: positions of movable joints by name, zero if not given [rad | m].
-    """
-    transforms = {description.root: np.eye(4)}
-    for joint in description.joints.values():  # parents before children
-        motion = _joint_motion(joint, positions.get(joint.name, 0.0))
-        transforms[joint.child] = transforms[joint.parent] @ joint.transform_child_to_parent @ motion
-    return transforms
-
-
-def _joint_motion(joint: Joint, position: float) -> Array:
-    """Return the transform (4, 4) of a joint: translation along its axis, or rotation about it (Rodrigues)."""
-    motion = np.eye(4)
-    if joint.kind == "prismatic":
-        motion[:3, 3] = position * joint.axis
-    elif joint.kind != "fixed":
-        x, y, z = joint.axis
-        cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-        motion[:3, :3] += np.sin(position) * cross + (1.0 - np.cos(position)) * cross @ cross
-    return motion
 
 
 def robot_data(
@@ -214,70 +168,6 @@ def quantise(channels: Array) -> tuple[NDArray[np.uint16], Array, Array]:
     scaled = (np.where(finite, channels, low) - low) / np.where(step > 0.0, step, 1.0)
     codes: NDArray[np.uint16] = np.where(finite, np.rint(scaled), HOLE).astype(np.uint16)
     return codes, low, step
-
-
-def choose_view(
-    description: RobotDescription,
-    recordings: Sequence[Recording],
-    solids: Mapping[str, Sequence[Solid]] = MappingProxyType({}),
-) -> View:
-    """Choose an oblique view of a robot, nearly perpendicular to its plane of motion if there is one, and its size.
-
-    ``solids``: what is seen of the links beside their primitive shapes.
-    """
-    corners, origins = _drawn_points(description, recordings, solids)
-    travel = np.ptp(origins, axis=0).max(axis=0)
-    azimuth, elevation = 0.6, 0.5
-    if travel.min() < 0.02 * travel.max():
-        across = int(np.argmin(travel))
-        azimuth, elevation = ((np.pi / 2 + 0.3, 0.3), (0.3, 0.3), (-0.3, 0.95))[across]
-    view = View(azimuth, elevation, np.zeros(3), np.zeros(2), 0.0, float(corners[:, 2].min()))
-    seen = corners @ view.axes
-    middle = view.axes @ (seen.min(axis=0) + seen.max(axis=0)) / 2
-    radius = float(np.linalg.norm(corners - middle, axis=1).max())
-    return replace(view, center=middle, size=np.ptp(seen[:, :2], axis=0), radius=radius)
-
-
-def _drawn_points(
-    description: RobotDescription, recordings: Sequence[Recording], solids: Mapping[str, Sequence[Solid]]
-) -> tuple[Array, Array]:
-    """Return the corners of every shape (N, 3) over some frames, and the origins of every link (frames, links, 3)."""
-    corners, origins = [], []
-    boxes = {name: np.vstack([_bounds(solid) for solid in found]) for name, found in solids.items() if found}
-    for recording in recordings:
-        for tick in np.unique(np.linspace(0, recording.ticks - 1, SIGHTED_FRAMES).astype(int)):
-            names = (*recording.joint_names, *recording.elastic_names)
-            measured = np.concatenate((recording.position[tick], recording.deflection[tick]))
-            values = np.nan_to_num(within_reason(measured))
-            transforms = link_transforms(description, dict(zip(names, values.tolist(), strict=True)))
-            origins.append([transform[:3, 3] for transform in transforms.values()])
-            corners += [transform[:3, 3] for transform in transforms.values()]
-            for link in description.links.values():
-                for shape in link.shapes:
-                    pose = transforms[link.name] @ shape.transform_shape_to_link
-                    corners += list(_box_corners(shape.kind, shape.size) @ pose[:3, :3].T + pose[:3, 3])
-            for name, box in boxes.items():
-                corners += list(box @ transforms[name][:3, :3].T + transforms[name][:3, 3])
-    return np.array(corners), np.array(origins)
-
-
-def _bounds(solid: Solid) -> Array:
-    """Return the corners (8, 3) of the bounding box of a mesh."""
-    low, high = solid.vertices.min(axis=0), solid.vertices.max(axis=0)
-    corners: Array = _box_corners("box", tuple(high - low)) + (low + high) / 2
-    return corners
-
-
-def _box_corners(kind: str, size: tuple[float, ...]) -> Array:
-    """Return the corners (8, 3) of the bounding box of a shape."""
-    half = {
-        "box": lambda: (size[0] / 2, size[1] / 2, size[2] / 2),
-        "cylinder": lambda: (size[0], size[0], size[1] / 2),
-        "sphere": lambda: (size[0], size[0], size[0]),
-    }[kind]()
-    signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, 8).T
-    corners: Array = signs * np.array(half)
-    return corners
 
 
 def _rounded(array: Array) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -29,33 +30,53 @@ def verdict(figures: Sequence[Figure], unexpected: int = 0) -> str:
     return f'<span class="verdict good">{text}</span>'
 
 
-def figures_section(figures: Sequence[Figure]) -> list[str]:
-    """Return heading and table of figures; empty without figures."""
-    return ['<h2 id="figures">Figures</h2>', figures_table(figures)] if figures else []
+def figures_section(figures: Sequence[Figure], void: bool = False) -> list[str]:
+    """Return heading and table of figures; empty without figures. ``void``: unexpected events make them void."""
+    return ['<h2 id="figures">Figures</h2>', figures_table(figures, void)] if figures else []
 
 
-def figures_table(figures: Sequence[Figure]) -> str:
-    """Return the figures with goals and results, then those without a goal: folded if there are many."""
+def figures_table(figures: Sequence[Figure], void: bool = False) -> str:
+    """Return the figures with goals and results, then those without a goal: folded if there are many.
+
+    Goals of zero that are met by zero are folded, too. ``void``: unexpected events make the figures void.
+    """
     if not figures:
         return ""
-    goals = [figure for figure in figures if _judged(figure)]
+    zeros = [figure for figure in figures if _zero(figure)]
+    goals = [figure for figure in figures if _judged(figure) and not _zero(figure)]
     others = [figure for figure in figures if not _judged(figure)]
+    parts = []
     if not goals or len(others) <= UNFOLDED:
-        return f'<div class="card figures">{_table((*goals, *others))}</div>'
-    folded = f"<summary>{len(others)} more figures, measured without a goal</summary>{_table(others)}"
-    return f'<div class="card figures">{_table(goals)}<details class="more">{folded}</details></div>'
+        goals, others = [*goals, *others], []
+    if goals:
+        parts.append(_table(goals, void))
+    if zeros:
+        words = "figure that had to be 0 and is" if len(zeros) == 1 else "figures that had to be 0 and are"
+        parts.append(_folded(f"{len(zeros)} {words}", zeros, void))
+    if others:
+        parts.append(_folded(f"{len(others)} more figures, measured without a goal", others, void))
+    return f'<div class="card figures">{"".join(parts)}</div>'
+
+
+def _folded(summary: str, figures: Sequence[Figure], void: bool) -> str:
+    return f'<details class="more"><summary>{summary}</summary>{_table(figures, void)}</details>'
 
 
 def _judged(figure: Figure) -> bool:
     return figure.goal is not None or not figure.holds
 
 
-def _table(figures: Sequence[Figure]) -> str:
+def _zero(figure: Figure) -> bool:
+    """Return whether a goal of zero is met by zero, which a reader need not be told row by row."""
+    return figure.goal is not None and figure.goal.bound == figure.value == 0.0 and figure.holds
+
+
+def _table(figures: Sequence[Figure], void: bool) -> str:
     rows = []
     for figure in figures:
         mark = '<span class="none">measured</span>'
         if _judged(figure):
-            word, kind = ("holds", "good") if figure.holds else ("fails", "bad")
+            word, kind = ("fails", "bad") if not figure.holds else ("void", "bad") if void else ("holds", "good")
             mark = f'<span class="mark {kind}">{word}</span>'
         what = f'<span class="name">{escape(figure.name)}</span><span class="meaning">{_inline(figure.meaning)}</span>'
         rows.append(
@@ -90,10 +111,10 @@ def format_number(value: float, unit: str) -> str:
         mantissa, exponent = digits.split("e")
         power = f"10{superscript(int(exponent))}"
         digits = power if float(mantissa) == 1.0 else f"{mantissa}·{power}"
-    return f"{digits.replace('-', '−')} {escape(shown)}".strip()
+    return f"{digits.replace('-', '−')}\u00a0{escape(shown)}".strip()
 
 
 def _inline(text: str) -> str:
     """Convert text with `code` in backquotes to HTML."""
-    parts = escape(text).split("`")
+    parts = re.sub(r"(\d) (?=\w\b)", "\\1\u00a0", escape(text)).split("`")  # 5 s stays on one line
     return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))

@@ -8,7 +8,7 @@ import numpy as np
 
 from flexarm_tools.metrics.friction import reference_moves, reference_speed, stick_slips
 from flexarm_tools.recording.recording import Recording
-from flexarm_tools.report.overlay_plots import linear_and_logarithmic, overlay
+from flexarm_tools.report.overlay_plots import Compared, linear_and_logarithmic, overlay
 from flexarm_tools.report.time_plots import Marker, Plot, known_curves, time_plot
 
 
@@ -44,14 +44,13 @@ def run_friction_plots(
     )
 
 
-def friction_comparison(names: Sequence[str], recordings: Sequence[Recording], colors: Sequence[int]) -> list[Plot]:
+def friction_comparison(runs: Compared) -> list[Plot]:
     """Plot the errors of all joints together, then details of one joint: position, velocity, motor effort and friction.
 
     Args:
-        names: names of the runs.
-        recordings: recordings of the runs, all of one robot, with friction and desired positions.
-        colors: color number of each run, from 0.
+        runs: runs of one robot, with friction and desired positions.
     """
+    recordings = runs.recordings
     joint = _slow_joint(recordings)
     name, unit = recordings[0].joint_names[joint], recordings[0].joint_units[joint]
     force = {"rad": "N*m", "m": "N"}[unit]
@@ -62,7 +61,7 @@ def friction_comparison(names: Sequence[str], recordings: Sequence[Recording], c
     wanted_rates = [reference_speed(r)[:, joint] for r in recordings]
     shown = _motion(recordings, joint)
     common = " or ".join(dict.fromkeys(recordings[0].joint_units))
-    plots = linear_and_logarithmic("Joint error", common, names, recordings, colors, errors, errors)
+    plots = linear_and_logarithmic("Joint error", common, runs, errors, errors)
     for title, label, of, curves, dashed in (
         (f"Slow motion of {name} (dashed: desired)", "way", unit, ways, wanted),
         (f"Velocity of {name} (dashed: desired)", "velocity", f"{unit}/s", rates, wanted_rates),
@@ -75,7 +74,7 @@ def friction_comparison(names: Sequence[str], recordings: Sequence[Recording], c
             [r.estimated_friction[:, joint] for r in recordings],
         ),
     ):
-        plots.append(overlay(title, label, of, names, recordings, colors, curves, dashed, shown))
+        plots.append(overlay(title, label, of, runs, curves, dashed, shown))
     return plots
 
 

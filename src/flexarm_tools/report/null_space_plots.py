@@ -92,7 +92,7 @@ def _draw(
             if row == 0:
                 mark(plot, markers)
             else:
-                for marker in markers:
+                for marker in filter(lambda each: each.number, markers):
                     plot.axes.axvline(marker.begin, color=MARK, linewidth=0.8, linestyle=(0, (2, 2)))
             if row == len(rows) - 1:
                 plot.axes.set_xlabel(TIME)

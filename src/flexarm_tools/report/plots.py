@@ -9,6 +9,7 @@ import numpy as np
 from flexarm_core.types import Array
 from flexarm_tools.metrics.flexible import distance_from_mean
 from flexarm_tools.recording.recording import Recording
+from flexarm_tools.report.forward_kinematics import link_transforms
 from flexarm_tools.report.friction_plots import run_friction_plots
 from flexarm_tools.report.svg_plot import SvgPlot, decimate, series_color, within_reason
 from flexarm_tools.report.time_plots import Marker, Plot, known_curves, logarithmic_plot, time_plot
@@ -16,11 +17,11 @@ from flexarm_tools.scenario.scenario import Scenario
 
 
 def run_markers(scenario: Scenario) -> tuple[Marker, ...]:
-    """Return the pushes and events of a run in order of time."""
+    """Return the pushes and events of a run in order of time, then its phases."""
     found = []
     for push in scenario.pushes:
-        parts = [f"{np.linalg.norm(push.force):g} N" if any(push.force) else ""]
-        parts += [f"{np.linalg.norm(push.torque):g} N·m" if any(push.torque) else ""]
+        parts = [f"{np.linalg.norm(push.force):.3g} N" if any(push.force) else ""]
+        parts += [f"{np.linalg.norm(push.torque):.3g} N·m" if any(push.torque) else ""]
         strength = " and ".join(filter(None, parts))
         found.append((push.start, push.start + push.duration, f"{strength} on {push.link} for {push.duration:g} s"))
     for event in scenario.events:
@@ -28,7 +29,8 @@ def run_markers(scenario: Scenario) -> tuple[Marker, ...]:
         text = "process killed" if event.kill else event.transition or changes
         found.append((event.at, event.at, f"{event.node}: {text}"))
     found.sort(key=lambda item: item[0])
-    return tuple(Marker(i + 1, begin, end, text) for i, (begin, end, text) in enumerate(found))
+    numbered = (Marker(i + 1, begin, end, text) for i, (begin, end, text) in enumerate(found))
+    return (*numbered, *(Marker(0, phase.start, phase.start, phase.name) for phase in scenario.phases))
 
 
 def run_plots(scenario: Scenario, recording: Recording) -> list[Plot]:
@@ -40,10 +42,10 @@ def run_plots(scenario: Scenario, recording: Recording) -> list[Plot]:
     force, moment = recording.base_wrench[:, :3], recording.base_wrench[:, 3:]
     momentum = dict(zip(recording.elastic_names, recording.coupling_momentum.T, strict=True))
     candidates = [
-        _base(recording, markers),
+        *_base(recording, markers),
         _tool_path(recording),
         _tracking_error(recording, markers),
-        _tool_vibration(recording, markers),
+        _tool_vibration(scenario, recording, markers),
         _modes(recording, markers),
         time_plot("Strain", time, dict(zip(recording.strain_gauges, recording.strain.T, strict=True)), "m/m", markers),
         _joint_positions(recording, angle, markers),
@@ -63,10 +65,21 @@ def run_plots(scenario: Scenario, recording: Recording) -> list[Plot]:
     return [plot for plot in candidates if plot is not None]
 
 
-def tool_distance(recording: Recording) -> Array:
-    """Return the distance (T,) of the tool from its final position, the mean over the last tenth of the run [m]."""
+def tool_displacement(scenario: Scenario, recording: Recording) -> Array:
+    """Return how far (T,) bending and the base have moved the tool, from where they hold it at the end [m].
+
+    ::
+
+        d(t) = p(t) - p(q(t), 0)        value = |d(t) - mean of d over the last tenth of the run|
+
+    ``p(t)`` is the true tool position and ``p(q, 0)`` that of a rigid arm with the same joint positions on a base at
+    rest: the motion of the joints is not part of it.
+    """
+    robot = scenario.true_robot
+    joints = dict(zip(recording.joint_names, within_reason(recording.position).T, strict=True))
+    rigid = link_transforms(robot.description, joints)[robot.tool_frame][..., :3, 3]
     begin, end = float(recording.time[0]), float(recording.time[-1])
-    return distance_from_mean(recording.tool_position, recording.time >= end - 0.1 * (end - begin))
+    return distance_from_mean(recording.tool_position - rigid, recording.time >= end - 0.1 * (end - begin))
 
 
 def dominant_mode(recordings: Sequence[Recording]) -> str:
@@ -85,11 +98,21 @@ def _joint_positions(recording: Recording, unit: str, markers: Sequence[Marker])
     return time_plot(title, recording.time, curves, unit, markers, desired)
 
 
-def _base(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
-    curves = dict(zip(recording.elastic_names, recording.deflection.T, strict=True))
-    estimates = dict(zip(recording.elastic_names, recording.estimated_deflection.T, strict=True))
-    title = "Base deflection (dashed: estimated)" if known_curves(estimates) else "Base deflection"
-    return time_plot(title, recording.time, curves, common_unit(recording.elastic_units), markers, estimates)
+def _base(recording: Recording, markers: Sequence[Marker]) -> list[Plot | None]:
+    """Plot the deflection of the base, its rotations by themselves."""
+    found = []
+    for unit, title in (("m", "Base deflection"), ("rad", "Base rotation")):
+        names = [
+            name for name, each in zip(recording.elastic_names, recording.elastic_units, strict=True) if each == unit
+        ]
+        chosen = [recording.elastic_names.index(name) for name in names]
+        curves, estimates = (
+            dict(zip(names, values[:, chosen].T, strict=True))
+            for values in (recording.deflection, recording.estimated_deflection)
+        )
+        words = f"{title} (dashed: estimated)" if known_curves(estimates) else title
+        found.append(time_plot(words, recording.time, curves, unit, markers, estimates))
+    return found
 
 
 def _modes(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
@@ -99,13 +122,13 @@ def _modes(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
     return time_plot(title, recording.time, curves, "m*sqrt(kg)", markers, estimates)
 
 
-def _tool_vibration(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
-    """Plot the distance of the tool from its final position; logarithmic, because it is small after a long slew."""
+def _tool_vibration(scenario: Scenario, recording: Recording, markers: Sequence[Marker]) -> Plot | None:
+    """Plot how far bending and the base move the tool; logarithmic, because it is small after a long slew."""
     if not recording.modes:
         return None
-    curves = {"": 1e3 * within_reason(tool_distance(recording))}
-    words = "Distance of the tool from its final position"
-    return logarithmic_plot("Tool vibration", "from its final position [mm]", words, recording, curves, markers)
+    curves = {"": 1e3 * within_reason(tool_displacement(scenario, recording))}
+    words = "Motion of the tool by bending and the base"
+    return logarithmic_plot("Tool vibration", "by bending and base [mm]", words, recording, curves, markers)
 
 
 def _tool_path(recording: Recording) -> Plot | None:
@@ -159,7 +182,7 @@ def _resolution(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
         "orientation [rad]": recording.resolution_orientation_error,
     }
     words = "Pose error of the joint reference"
-    return logarithmic_plot("Left of the wanted pose", "[m], [rad]", words, recording, curves, markers)
+    return logarithmic_plot("Pose error of the joint reference", "[m], [rad]", words, recording, curves, markers)
 
 
 def _condition_number(recording: Recording, markers: Sequence[Marker]) -> Plot | None:
@@ -196,4 +219,6 @@ def _momentum_unit(recording: Recording) -> str:
 
 
 def _yaml(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_yaml, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from flexarm_tools.metrics.figures import Figure
 from flexarm_tools.recording.recording import Recording
-from flexarm_tools.report.animation import choose_view, motion_data, push_data, robot_data
+from flexarm_tools.report.animation import motion_data, push_data, robot_data
+from flexarm_tools.report.camera import choose_view
 from flexarm_tools.report.comparison_plots import comparison_plots
 from flexarm_tools.report.figures_table import figures_section, figures_table, verdict
+from flexarm_tools.report.headline import Sentence, headline
 from flexarm_tools.report.null_space_plots import null_space_panels
+from flexarm_tools.report.overlay_plots import Compared
 from flexarm_tools.report.plots import run_markers, run_plots
 from flexarm_tools.report.reactionless_plots import family_plot, reactionless, reactionless_panels
 from flexarm_tools.report.solids import further_solids, simplified
@@ -50,17 +54,30 @@ class Run:
         return self.scenario.expected.beyond(self.recording)
 
 
-def write_run_report(path: Path, run: Run) -> None:
-    """Write the report of one run."""
+def write_run_report(path: Path, run: Run, provenance: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Write the report of one run.
+
+    Args:
+        path: file to write.
+        run: finished run.
+        provenance: where the results come from, by name.
+    """
     scenario = run.scenario
     head = _heading(scenario.title, scenario.description, run.figures, len(run.unexpected))
     body = [head, _animation([run], [run.name])]
-    body += [*figures_section(run.figures), *_families([run]), '<h2 id="run">Run</h2>']
+    body += [*figures_section(run.figures, bool(run.unexpected)), *_families([run]), '<h2 id="run">Run</h2>']
     body.append(f'<div class="run card">{_run_body(run, with_figures=False)}</div>')
+    body.append(_provenance(provenance))
     write_page(path, scenario.title, body)
 
 
-def write_study_report(path: Path, study: Study, runs: Sequence[Run], figures: Sequence[Figure]) -> None:
+def write_study_report(
+    path: Path,
+    study: Study,
+    runs: Sequence[Run],
+    figures: Sequence[Figure],
+    provenance: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Write the report of a study.
 
     Args:
@@ -68,11 +85,16 @@ def write_study_report(path: Path, study: Study, runs: Sequence[Run], figures: S
         study: the study.
         runs: finished runs, in the order of the study.
         figures: figures of the study.
+        provenance: where the results come from, by name.
     """
+    runs = [_called(run, study) for run in runs]
+    study = replace(study, scenarios={**study.scenarios, **{run.name: run.scenario for run in runs}})
     first = [name for name in study.comparisons[0].runs if name in {run.name for run in runs}]
-    unexpected = sum(len(run.unexpected) for run in runs)
-    body = [_heading(study.title, study.description, figures, unexpected), _animation(runs, first[:2])]
-    body += [*figures_section(figures), *_families(runs)]
+    texts = [f"{run.name}: {text}" for run in runs for text in run.unexpected]
+    unexpected = len(texts)
+    said = headline(study, {run.name: run.figures for run in runs}, texts)
+    body = [_heading(study.title, study.description, figures, unexpected, said), _animation(runs, first[:2])]
+    body += [*figures_section(figures, unexpected > 0), *_families(runs)]
     if runs:
         body.append('<h2 id="comparisons">Comparisons</h2>')
         body += [_comparison(comparison, runs) for comparison in study.comparisons]
@@ -88,6 +110,7 @@ def write_study_report(path: Path, study: Study, runs: Sequence[Run], figures: S
         if name not in finished:
             head = f'<strong>{escape(scenario.title)}</strong> <span class="name">{escape(name)}</span>'
             body.append(f'<p class="card lost">{head} <span class="verdict bad">did not come to its end</span></p>')
+    body.append(_provenance(provenance))
     write_page(path, study.title, body)
 
 
@@ -121,9 +144,23 @@ def write_page(path: Path, title: str, body: Sequence[str]) -> None:
     path.write_text(page, encoding="utf-8")
 
 
-def _heading(title: str, description: str, figures: Sequence[Figure], unexpected: int) -> str:
+def _heading(
+    title: str, description: str, figures: Sequence[Figure], unexpected: int, said: Sequence[Sentence] = ()
+) -> str:
     top = f'<div class="top"><h1>{escape(title)}</h1>{verdict(figures, unexpected)}</div>'
-    return f'<header>{top}<p class="lede">{escape(description)}</p></header>'
+    return f'<header>{top}{_headline(said)}<p class="lede">{escape(description)}</p></header>'
+
+
+def _called(run: Run, study: Study) -> Run:
+    """Return the run, called by its name where its title is that of the study: ``all_on`` is "All on"."""
+    if run.scenario.title != study.title:
+        return run
+    return replace(run, scenario=replace(run.scenario, title=run.name.replace("_", " ").capitalize()))
+
+
+def _headline(sentences: Sequence[Sentence]) -> str:
+    items = (f'<li class="{"worse" if each.bad else "said"}">{escape(each.text)}</li>' for each in sentences)
+    return f'<ul class="headline">{"".join(items)}</ul>' if sentences else ""
 
 
 def _plots(plots: Sequence[Plot], wide: bool = False) -> str:
@@ -145,7 +182,7 @@ def _comparison(comparison: Comparison, runs: Sequence[Run]) -> str:
         return ""
     names = [run.scenario.title for _, run in chosen]
     scenarios, recordings = [run.scenario for _, run in chosen], [run.recording for _, run in chosen]
-    plots = comparison_plots(names, recordings, [i for i, _ in chosen])
+    plots = comparison_plots(Compared(names, scenarios, recordings, [i for i, _ in chosen]))
     found = (panels(names, scenarios, recordings) for panels in (reactionless_panels, null_space_panels))
     first = "".join(_plots([plot], wide=True) for plot in found if plot is not None)
     return f"<section><h3>{escape(comparison.title)}</h3>{first}{_plots(plots, wide=True)}</section>"
@@ -161,12 +198,12 @@ def _families(runs: Sequence[Run]) -> list[str]:
 def _run_body(run: Run, with_figures: bool) -> str:
     recording, scenario = run.recording, run.scenario
     parts = [f"<p>{escape(scenario.description)}</p>" if with_figures and scenario.description else "", _facts(run)]
-    markers = run_markers(scenario)
+    markers = [marker for marker in run_markers(scenario) if marker.number]
     if markers:
         items = (f"<li><b>{m.number}</b>{m.begin:g} s: {escape(m.text)}</li>" for m in markers)
         parts.append(f'<ul class="markers">{"".join(items)}</ul>')
     if with_figures:
-        parts.append(figures_table(run.figures))
+        parts.append(figures_table(run.figures, bool(run.unexpected)))
     parts.append(_plots(run_plots(scenario, recording)))
     if recording.events:
         shown = recording.events[:LOGGED]
@@ -183,6 +220,11 @@ def _run_body(run: Run, with_figures: bool) -> str:
     source = f"<pre>{escape(scenario.source)}</pre>"
     parts.append(f'<details class="source"><summary>Scenario file {name}</summary>{source}</details>')
     return f'<div class="inside">{"".join(parts)}</div>'
+
+
+def _provenance(provenance: Mapping[str, str]) -> str:
+    items = (f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in provenance.items())
+    return f'<h2 id="provenance">Provenance</h2><dl class="facts">{"".join(items)}</dl>' if provenance else ""
 
 
 def _facts(run: Run) -> str:
@@ -221,7 +263,8 @@ def _animation(runs: Sequence[Run], shown: Sequence[str]) -> str:
     if not runs:
         return ""
     texts = list(dict.fromkeys(run.scenario.true_robot.description.text for run in runs))
-    robots = [_robot(text, runs) for text in texts]
+    exaggeration = _exaggeration(runs)
+    robots = [_robot(text, runs, exaggeration) for text in texts]
     data = {
         "robots": robots,
         "runs": [
@@ -230,14 +273,15 @@ def _animation(runs: Sequence[Run], shown: Sequence[str]) -> str:
                 "title": run.scenario.title,
                 "color": i % SERIES + 1,
                 "robot": texts.index(run.scenario.true_robot.description.text),
-                "markers": [[marker.begin, marker.end] for marker in run_markers(run.scenario)],
+                "markers": [[marker.begin, marker.end] for marker in run_markers(run.scenario) if marker.number],
+                "phases": [[phase.start, phase.name] for phase in run.scenario.phases],
                 "pushes": push_data(run.scenario),
                 "motion": motion_data(run.recording),
             }
             for i, run in enumerate(runs)
         ],
         "shown": list(shown) or [runs[0].name],
-        "exaggeration": _exaggeration(runs, robots[0]["view"]["size"][0]),
+        "exaggeration": exaggeration,
     }
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     hint = (
@@ -261,14 +305,15 @@ def _missing(robots: Sequence[Mapping[str, Any]]) -> str:
     return f'<p class="hint missing">Drawn by rods or collision shapes: {escape(words)}{more}.</p>'
 
 
-def _robot(text: str, runs: Sequence[Run]) -> dict[str, Any]:
+def _robot(text: str, runs: Sequence[Run], exaggeration: float) -> dict[str, Any]:
     those = [run for run in runs if run.scenario.true_robot.description.text == text]
     description, missing = surrounded(those[0].scenario), list[str]()
-    solids = simplified(further_solids(those[0].scenario.true_robot.description, missing.append), MOST_TRIANGLES)
-    view = choose_view(description, [run.recording for run in those], solids)
+    robot = those[0].scenario.true_robot
+    solids = simplified(further_solids(robot.description, missing.append), MOST_TRIANGLES)
+    view = choose_view(description, [run.recording for run in those], solids, robot.tool_frame, exaggeration)
     return {
         "missing": missing,
-        "tree": robot_data(description, those[0].scenario.true_robot.tool_frame, solids),
+        "tree": robot_data(description, robot.tool_frame, solids),
         "view": {
             "azimuth": view.azimuth,
             "elevation": view.elevation,
@@ -280,8 +325,13 @@ def _robot(text: str, runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def _exaggeration(runs: Sequence[Run], width: float) -> int:
+def _exaggeration(runs: Sequence[Run]) -> int:
     """Return the factor by which the base motion is exaggerated to be visible: 1, 2, 5, ..."""
+    first = runs[0].scenario
+    same = [
+        run.recording for run in runs if run.scenario.true_robot.description.text == first.true_robot.description.text
+    ]
+    width = float(choose_view(surrounded(first), same).size[0])
     peak = 0.0
     for run in runs:
         size = run.recording.base_motion

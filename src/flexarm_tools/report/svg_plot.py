@@ -26,7 +26,9 @@ COLUMNS = 420  # buckets of a decimated curve: about one per pixel
 _STAND_INS = {"#010101": "var(--ink)", "#020202": "var(--muted)", "#030303": "var(--line)", "#040404": "var(--mark)"}
 _STAND_INS |= {f"#0a000{i}": f"var(--series-{i})" for i in range(1, SERIES + 1)}
 INK, MUTED, LINE, MARK = ("#010101", "#020202", "#030303", "#040404")
-_PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
+_PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"))
+_NANO = (1e-9, "n")  # of lengths and times; other units are not known with it
+_LEAST = 0.01  # smallest number in front of a prefixed unit; what is smaller is a power of ten
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 PLOT_STYLE: Any = {
     "svg.fonttype": "none",
@@ -88,7 +90,7 @@ def within_reason(values: Array) -> Array:
 
 def engineering(peak: float, unit: str) -> tuple[float, str]:
     """Return factor and prefixed unit for a peak value: 4.2e-6 m -> (1e6, ``µm``)."""
-    shown = re.sub(r"sqrt\((\w+)\)", r"√\1", unit.replace("*", "·"))
+    shown = re.sub(r"sqrt\((\w+)\)", r"√\1", unit.replace("*", "·").replace("^2", "²"))
     if unit == "1":
         return 1.0, ""
     if unit == "sqrt(J)":  # a prefix would be in front of the root
@@ -102,8 +104,9 @@ def engineering(peak: float, unit: str) -> tuple[float, str]:
         or unit.startswith("kg")
     ):
         return 1.0, shown
-    size, prefix = next((p for p in _PREFIXES if peak >= 0.999999 * p[0]), _PREFIXES[-1])
-    return 1.0 / size, prefix + shown
+    prefixes = (*_PREFIXES, _NANO) if unit in ("m", "s") else _PREFIXES
+    size, prefix = next((p for p in prefixes if peak >= 0.999999 * p[0]), prefixes[-1])
+    return (1.0 / size, prefix + shown) if peak >= _LEAST * size else (1.0, shown)
 
 
 def axis_scale(peak: float, unit: str) -> tuple[float, str]:
@@ -174,6 +177,14 @@ class SvgPlot:
         """Mark one value of x and put a small label above it."""
         self.axes.axvline(x, color=MARK, linewidth=1.1, linestyle=(0, (2, 2)))
         self._label(x, label)
+
+    def phase(self, x: float, label: str, above: float) -> None:
+        """Mark where a phase begins, with its name, so many points above the axes."""
+        self.axes.axvline(x, color=LINE, linewidth=1.1)
+        self.axes.annotate(
+            label, (x, 1.0), (1, above), xycoords=("data", "axes fraction"), textcoords="offset points",
+            ha="left", va="bottom", fontsize=7.5, color=MUTED, annotation_clip=False,
+        )  # fmt: skip
 
     def _label(self, x: float, label: str) -> None:
         place = (x, 1.0)

@@ -12,13 +12,14 @@ from flexarm_tools.recording.recording import Recording
 from flexarm_tools.report.svg_plot import SERIES, SvgPlot, axis_scale, series_color, within_reason
 
 TIME = "time [s]"
+LETTER = 0.016  # width of a letter of a phase's name, as part of the width of a plot
 
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A mark in the plots of a run, for a push or an event."""
+    """A mark in the plots of a run, for a push, an event or a phase."""
 
-    number: int  # shown in the plots
+    number: int  # shown in the plots; 0 for a phase, whose name is shown
     begin: float  # start time [s]
     end: float  # end time [s], equal to `begin` for an instant
     text: str  # description, shown once below the plots
@@ -97,9 +98,16 @@ def logarithmic_plot(
 
 
 def mark(plot: SvgPlot, markers: Sequence[Marker]) -> None:
-    """Mark the pushes and events of the run in a plot."""
+    """Mark the phases, pushes and events of the run in a plot."""
+    begin, end = plot.axes.get_xlim()
+    free, above = begin, 10.0 if any(marker.number for marker in markers) else 2.0
     for marker in markers:
-        if marker.end > marker.begin:
+        if marker.number == 0:
+            place = max(marker.begin, begin)
+            known = free <= place < end
+            plot.phase(place, marker.text if known else "", above)  # a name that would cover the last one is left out
+            free = place + LETTER * (end - begin) * (len(marker.text) + 1) if known else free
+        elif marker.end > marker.begin:
             plot.span(marker.begin, marker.end, str(marker.number))
         else:
             plot.instant(marker.begin, str(marker.number))

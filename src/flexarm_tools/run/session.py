@@ -18,6 +18,7 @@ from flexarm_tools.process.progress import Progress
 from flexarm_tools.report.report import Run, write_run_report, write_study_report
 from flexarm_tools.run.composition import in_one_process
 from flexarm_tools.run.in_process import run_in_process
+from flexarm_tools.run.provenance import provenance
 from flexarm_tools.run.runner import InterruptedRunError, run_scenario
 from flexarm_tools.scenario.expected import first_words
 from flexarm_tools.scenario.file import load_scenario
@@ -50,8 +51,9 @@ def run_file(path: Path, mode: str, report: Path | None, mcap: bool = False, eng
         return _run_study(path, mode, folder, mcap, engine)
     scenario = load_scenario(path)
     run = _run(path.stem, scenario, mode, folder, mcap, engine)
-    write_run_report(folder / "report.html", run)
-    return _conclude(folder, run.figures, {path.stem: run.unexpected})
+    origin = provenance([run.scenario])
+    write_run_report(folder / "report.html", run, origin)
+    return _conclude(folder, run.figures, {path.stem: run.unexpected}, origin)
 
 
 def demo_file(name: str) -> Path:
@@ -100,8 +102,9 @@ def _run_study(path: Path, mode: str, folder: Path, mcap: bool, engine: str) -> 
         if _interrupted(unexpected):
             break
     figures = compute_study_figures(study, {run.name: run.figures for run in runs})
-    write_study_report(folder / "report.html", study, runs, figures)
-    return _conclude(folder, figures, unexpected)
+    origin = provenance(study.scenarios.values())
+    write_study_report(folder / "report.html", study, runs, figures, origin)
+    return _conclude(folder, figures, unexpected, origin)
 
 
 def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool, engine: str) -> Run:
@@ -130,10 +133,12 @@ def _interrupted(unexpected: Mapping[str, Iterable[str]]) -> bool:
     return any("interrupted by" in text for texts in unexpected.values() for text in texts)
 
 
-def _conclude(folder: Path, figures: tuple[Figure, ...], unexpected: Mapping[str, Iterable[str]]) -> int:
+def _conclude(
+    folder: Path, figures: tuple[Figure, ...], unexpected: Mapping[str, Iterable[str]], origin: Mapping[str, str]
+) -> int:
     """Print the results; a goal that is met in a run with unexpected events is marked void instead of ok."""
     texts = [f"{name}: {text}" for name, events in unexpected.items() for text in events]
-    holds = write_figures(folder / "metrics.json", figures, texts)
+    holds = write_figures(folder / "metrics.json", figures, texts, origin)
     good = "void" if texts else "ok  "
     width = max((len(figure.name) for figure in figures), default=0)
     for figure in figures:

@@ -18,7 +18,7 @@ from flexarm_tools.metrics.all import METRICS, OPTIONS, MetricOptions, deflectio
 from flexarm_tools.metrics.figures import FigureSpec, Goal, parse_goal
 from flexarm_tools.scenario.base import lay_over_base
 from flexarm_tools.scenario.expected import Expected
-from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, PushSpec, RobotSpec, Scenario
+from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, Phase, PushSpec, RobotSpec, Scenario
 from flexarm_tools.scenario.tables import EXPECT, FIGURES, SCENARIO
 from flexarm_tools.yaml_file.document import Document, raise_problems
 from flexarm_tools.yaml_file.schema import Kind
@@ -58,6 +58,7 @@ def read_scenario(document: Document, packages: Packages) -> Scenario | None:
     nodes = _read_nodes(root, packages)
     pushes = tuple(_read_push(section, duration, plant_robot or robot) for section in root.sections("pushes"))
     events = [_read_event(section, nodes, rate, duration) for section in root.sections("events")]
+    phases = [_read_phase(section, duration) for section in root.sections("phases")]
     expected = _read_expected(root, nodes)
     figures = root.named_sections("figures", _figure_keys).items()
     specs = [_read_figure(name, section, duration, robot) for name, section in figures]
@@ -83,6 +84,7 @@ def read_scenario(document: Document, packages: Packages) -> Scenario | None:
         events=tuple(sorted(events, key=lambda event: event.at)),
         expected=expected,
         figures=tuple(figure for figure in specs if figure is not None),
+        phases=tuple(sorted(phases, key=lambda phase: phase.start)),
         **scenario_fields,  # type: ignore[arg-type]
     )
 
@@ -223,6 +225,13 @@ def _read_event(section: Section, nodes: tuple[NodeSpec, ...], rate: float, dura
     elif actions == ["kill"] and not event.kill:
         section.problem("kill", "expected true: an event that kills nothing has no meaning")
     return event
+
+
+def _read_phase(section: Section, duration: float) -> Phase:
+    phase = Phase(section.text("name"), section.number("start"))
+    if phase.start >= duration:
+        section.problem("start", f"{phase.start:g} s is not within the run of {duration:g} s")
+    return phase
 
 
 def _read_expected(root: Section, nodes: tuple[NodeSpec, ...]) -> Expected:

@@ -60,6 +60,14 @@ class EventSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Phase:
+    """A named part of the run, which lasts until the next one begins."""
+
+    name: str  # shown in the plots
+    start: float  # start time [s]
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """One run."""
 
@@ -80,6 +88,7 @@ class Scenario:
     events: tuple[EventSpec, ...]  # in order of time
     expected: Expected  # events that do not make the run a failure
     figures: tuple[FigureSpec, ...]  # figures to compute from the recording
+    phases: tuple[Phase, ...] = ()  # in order of time
 
     @property
     def true_robot(self) -> RobotSpec:

@@ -79,6 +79,11 @@ EVENTS = (
     Key("kill", Kind.BOOLEAN, "`true`: kill the process", default="none"),
 )
 
+PHASES = (
+    Key("name", Kind.TEXT, "shown in the plots and the animation"),
+    Key("start", Kind.NUMBER, "when it begins; it lasts until the next one", "s", minimum=0.0),
+)
+
 EXPECT = (
     Key("stops", Kind.TEXT, "controlled stops of the gate", default="0", form=_COUNT),
     Key("trips", Kind.TEXT, "trips of the gate, which only a reset ends", default="0", form=_COUNT),
@@ -129,6 +134,11 @@ SCENARIO = (
     Key("pushes", Kind.SECTIONS, "external forces, see [pushes](#pushes)", default="none", keys=PUSHES),
     Key("events", Kind.SECTIONS, "changes during the run, see [events](#events)", default="none", keys=EVENTS),
     Key(
+        *("phases", Kind.SECTIONS, "named parts of the run, see [phases](#phases)"),
+        default="none",
+        keys=PHASES,
+    ),
+    Key(
         *("expect", Kind.SECTION, "events that are not a failure, see [expect](#expect)"),
         default="none",
         keys=EXPECT,
@@ -177,6 +187,7 @@ TABLES = {
     "base": NODES_OVER_BASE,
     "pushes": PUSHES,
     "events": EVENTS,
+    "phases": PHASES,
     "expect": EXPECT,
     "figures": FIGURES,
     "study": STUDY,

@@ -76,6 +76,8 @@ class ArmScene:
         self._server, self._arm = server, arm
         self.frames = LinkFrames(server)
         self._around: list[viser.MeshHandle] = []
+        self._carrier = ""  # link that carries the trails
+        self._trails: list[viser.SceneNodeHandle] = []
         self._solids = solids
         self._frames: dict[str, viser.FrameHandle] = {}
         self._ghosts: dict[str, viser.FrameHandle] = {}
@@ -175,15 +177,25 @@ class ArmScene:
                 arrow.show(begin, vector, self._size, forces)
             self._show_reference(self._arm.reference(sample, factor))
 
-    def trail(self, actual: Sequence[Array], wanted: Sequence[Array]) -> None:
-        """Draw the paths of tool and reference, (N, 3) each, in the root link [m]."""
+    def trail(self, frame: str, actual: Sequence[Array], wanted: Sequence[Array]) -> None:
+        """Draw the paths of tool and reference, (N, 3) each, in the frame of a link, with which they move [m]."""
+        for handle in self._trails if frame != self._carrier else ():
+            handle.remove()
+        self._carrier, self._trails = frame, []
         for name, points, color in (("actual", actual, ACTUAL), ("reference", wanted, WANTED)):
             line = np.reshape(np.asarray(points, dtype=np.float32), (-1, 3))
             pieces = np.stack((line[:-1], line[1:]), axis=1) if len(line) > 1 else np.zeros((0, 2, 3))
             pieces = pieces[np.isfinite(pieces).all(axis=(1, 2))]
             thickness = 2.5 if name == "actual" else 4.0
-            self._server.scene.add_line_segments(
-                f"/trail/{name}", pieces, color, thickness=thickness, thickness_units="screen", visible=len(pieces) > 0
+            self._trails.append(
+                self._server.scene.add_line_segments(
+                    f"{self.frames.path(frame)}/trail/{name}",
+                    pieces,
+                    color,
+                    thickness=thickness,
+                    thickness_units="screen",
+                    visible=len(pieces) > 0,
+                )
             )
 
     def _show_reference(self, point: Array) -> None:

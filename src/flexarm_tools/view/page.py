@@ -180,18 +180,25 @@ class ViewPage:
         self._scene.show(sample, self.factor, ghost=self._ghost.value, forces=self._forces.value)
 
     def show_trail(self, samples: Sequence[ArmSample]) -> None:
-        """Draw the trails of tool and reference over these samples, with the exaggeration of the arm."""
+        """Draw the true trails of tool and reference over these samples, on the base if the reference is."""
         if self._scene is None or self.arm is None:
             return
-        arm, factor = self.arm, self.factor
         chosen = samples if self._trail.value else ()
-        actual: list[Array] = [arm.tool(sample, factor) for sample in chosen]
-        self._scene.trail(actual, [arm.reference(sample, factor) for sample in chosen])
+        frame = (
+            self.arm.description.base_frame if chosen and chosen[-1].reference_in_base else self.arm.description.root
+        )
+        placed = [self.arm.place(sample, 1.0) for sample in chosen]
+        actual = [_in_frame(poses[frame], poses[self.arm.tool_frame][:3, 3]) for poses in placed]
+        wanted = [
+            _in_frame(poses[frame], self.arm.reference(sample, 1.0))
+            for sample, poses in zip(chosen, placed, strict=True)
+        ]
+        self._scene.trail(frame, actual, wanted)
 
     @property
-    def trail_settings(self) -> tuple[float, bool]:
-        """Settings that affect the trails, in addition to the samples."""
-        return self.factor, bool(self._trail.value)
+    def trail_shown(self) -> bool:
+        """Whether trails are to be drawn."""
+        return bool(self._trail.value)
 
     def _greet(self, client: viser.ClientHandle) -> None:
         """Notify viewers without the token that they cannot change anything, and revert their attempts."""
@@ -227,3 +234,9 @@ class ViewPage:
     def close(self) -> None:
         """Stop the server."""
         self.server.stop()
+
+
+def _in_frame(pose: Array, point: Array) -> Array:
+    """Return a point (3,) in the frame of a pose (4, 4)."""
+    moved: Array = pose[:3, :3].T @ (point - pose[:3, 3])
+    return moved

@@ -27,7 +27,7 @@ def run_signals(recording: Recording) -> list[tuple[PlotSpec, Array]]:
     for unit, title in (("m", "Base deflection"), ("rad", "Base rotation")):
         chosen = [i for i, each in enumerate(recording.elastic_units) if each == unit]
         add(title, unit, tuple(recording.elastic_names[i] for i in chosen), recording.deflection[:, chosen])
-    add("Modes of the links", "sqrt(kg)*m", recording.modes, recording.modal_position)
+    add("Modes of the links", "m*sqrt(kg)", recording.modes, recording.modal_position)
     add("Force on the base", "N", ("x", "y", "z"), recording.base_wrench[:, :3])
     add("Torque on the base", "N*m", ("x", "y", "z"), recording.base_wrench[:, 3:])
     for unit, title in (("rad", "Joint torque"), ("m", "Joint force")):

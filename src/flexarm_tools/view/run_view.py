@@ -63,8 +63,8 @@ class RunView:
         tick = int(np.clip(np.searchsorted(self._recording.time, self._now), 0, self._recording.ticks - 1))
         # always redrawn: the checkboxes of the page may have changed
         self._page.show(run_sample(self._recording, tick))
-        if self._trail != (self._shown, self._page.trail_settings):
-            self._trail = (self._shown, self._page.trail_settings)
+        if self._trail != (self._shown, self._page.trail_shown):
+            self._trail = (self._shown, self._page.trail_shown)
             ticks = np.unique(np.linspace(0, self._recording.ticks - 1, TRAIL_POINTS).astype(int))
             self._page.show_trail([run_sample(self._recording, int(tick)) for tick in ticks])
         self._tell_events(self._recording)
