@@ -36,13 +36,18 @@ if TYPE_CHECKING:
     from flexarm_core.ik_redundancy.path_planner import PathError as PathError
     from flexarm_core.ik_redundancy.path_planner import PathPlanner as PathPlanner
     from flexarm_core.ik_redundancy.solver import RedundancySolver as RedundancySolver
+    from flexarm_core.path.path_constraints import PathLimits as PathLimits
+    from flexarm_core.path.pose_path import PosePath as PosePath
     from flexarm_core.reaction_null_space.planning.planner import ReactionPlanner as ReactionPlanner
+    from flexarm_core.reaction_null_space.reaction_null_space import ReactionNullSpace as ReactionNullSpace
     from flexarm_core.reaction_null_space.reactionless.velocity_law import VelocityLaw as VelocityLaw
     from flexarm_core.reaction_null_space.reactionless.velocity_law import VelocityLawConfig as VelocityLawConfig
     from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection as BaseSelection
     from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig as VibrationControllerConfig
     from flexarm_core.reaction_null_space.vibration.controller import VibrationController as VibrationController
     from flexarm_core.robot.arm_model import ArmModel as ArmModel
+    from flexarm_core.robot.description import RobotDescription as RobotDescription
+    from flexarm_core.robot.load import load_robot as load_robot
     from flexarm_core.robot.load import load_robot_description as load_robot_description
     from flexarm_core.robot.urdf_reader import parse_robot_description as parse_robot_description
     from flexarm_core.types import ArmState as ArmState
@@ -79,7 +84,7 @@ _MODULES = {
     "reaction_null_space.vibration.config": ("VibrationControllerConfig",),
     "reaction_null_space.vibration.controller": ("VibrationController",),
     "robot.arm_model": ("ArmModel",),
-    "robot.load": ("load_robot_description",),
+    "robot.load": ("load_robot_description", "load_robot"),
     "robot.urdf_reader": ("parse_robot_description",),
     "types": (
         "ArmState",
@@ -89,6 +94,10 @@ _MODULES = {
         "FlexibleState",
         "JointReference",
     ),
+    "reaction_null_space.reaction_null_space": ("ReactionNullSpace",),
+    "robot.description": ("RobotDescription",),
+    "path.pose_path": ("PosePath",),
+    "path.path_constraints": ("PathLimits",),
 }
 _HOMES = {name: f"flexarm_core.{module}" for module, names in _MODULES.items() for name in names}
 

@@ -154,6 +154,27 @@ class BaseWrenchEstimator:
         bias: Array = np.array(self.config.wrench_bias) + self.sign * self._state.drift
         return bias
 
+    @classmethod
+    def of(
+        cls, model: ArmModel, sensor: str = "", config: BaseWrenchEstimatorConfig | None = None
+    ) -> BaseWrenchEstimator:
+        """Set up an estimator for an arm on a force/torque sensor.
+
+        Args:
+            model: arm model.
+            sensor: name of the sensor; empty: the first of the robot description.
+            config: settings; None: defaults.
+
+        Raises:
+            RobotDescriptionError: there is no such sensor, or it does not carry the arm.
+        """
+        name = sensor or next(iter(model.description.force_torque_sensors), "")
+        bodies = build_sensed_bodies(model.description, name)
+        return cls(model, SensorDynamics(bodies), config or BaseWrenchEstimatorConfig())
+
+    def __repr__(self) -> str:
+        return f"BaseWrenchEstimator({self.model!r}, sensor '{self.bodies.sensor}')"
+
     def update(self, sample: BaseWrenchSample) -> BaseWrenchEstimate:
         """Return the estimate for one sample.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
 from flexarm_core.behavior_impedance.behavior import ActiveBehavior, Arm, BehaviorSpec, MotionSample
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.behavior_impedance.ensemble import Ensemble
@@ -18,9 +19,12 @@ from flexarm_core.behavior_impedance.progress import PATIENCE, Progress, hindran
 from flexarm_core.behavior_impedance.sample import follow, remaining, settle
 from flexarm_core.compiled import allocate
 from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
+from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.kernels.rotations import pose_error, rotation_of
+from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array, all_finite
 
 
@@ -87,6 +91,32 @@ class BehaviorImpedanceController:
         self.set_config(config)
         self._last_settings = self._settings
         remaining(self._settings, self._ensemble.total.row, self._memory, n)  # loads the compiled code
+
+    @classmethod
+    def of(
+        cls,
+        robot: RobotDescription,
+        tool_frame: str = "",
+        config: ImpedanceConfig | None = None,
+        acceleration: float = 10.0,
+    ) -> BehaviorImpedanceController:
+        """Create a controller for a robot.
+
+        Args:
+            robot: robot description; its shapes are those of ``<collision>``.
+            tool_frame: link that is the tool; empty: ``tool0`` or the only tip link.
+            config: settings of the law; None: defaults.
+            acceleration: acceleration limit of every joint [rad/s^2 | m/s^2]; all others are the robot's.
+
+        Raises:
+            RobotDescriptionError: no actuated joint moves the tool.
+        """
+        chain = build_chain(robot, tool_frame)
+        arm = Arm(chain, build_arm_shape(robot, chain), MotionLimits.of(chain, acceleration))
+        return cls(arm, config or ImpedanceConfig())
+
+    def __repr__(self) -> str:
+        return f"BehaviorImpedanceController({self.arm.chain!r})"
 
     def _look_into(self) -> None:
         """Create named views into the work arrays of the law."""

@@ -7,6 +7,7 @@ of each kind.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from flexarm_core.entrance import ANY, expect, finite, integers, number
 from flexarm_core.errors import InputError
-from flexarm_core.flexible_dynamics import dense, kinematics, recursion
+from flexarm_core.flexible_dynamics import dense, integration, kinematics, recursion
 from flexarm_core.flexible_dynamics.bodies import make_bodies, node_place
 from flexarm_core.flexible_dynamics.external_wrenches import add_wrench, body_pose
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
@@ -23,6 +24,8 @@ from flexarm_core.flexible_dynamics.tree import Index, Mount, build_tree, view_t
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
+
+PHASE = 0.06  # [rad] of the fastest motion in one step of the simulation
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,10 @@ class FlexibleModel:
                 self.strain_map[row, columns] = self.modal_data[gauge.link].strain[gauge.name]
         self._body_index = {body.name: i for i, body in enumerate(bodies)}
 
+    def __repr__(self) -> str:
+        parts = f"{len(self.actuated)} joints", f"{len(self.elastic)} elastic", f"{len(self.modal)} modes"
+        return f"FlexibleModel('{self.description.name}', tool '{self.tool_frame}', {', '.join(parts)})"
+
     # Forward dynamics -------------------------------------------------------------------------------------------------
 
     def forward_dynamics(self, x: Array, v: Array, effort: Array, wrenches: Wrenches | None = None) -> Array:
@@ -164,6 +171,37 @@ class FlexibleModel:
         effort, acceleration = finite("effort", effort, len(self.hinge_names)), np.empty(self.size)
         recursion.accelerate(*self.arrays, self._x, self._v, effort, acceleration)
         return acceleration
+
+    def step(
+        self, x: Array, v: Array, effort: Array, duration: float, wrenches: Wrenches | None = None
+    ) -> tuple[Array, Array]:
+        """Compute coordinates and rates (h + K,) after a time, with constant efforts, as a simulation does.
+
+        Classical Runge-Kutta steps (order 4), as many as the fastest natural motion at ``x`` and the joint speeds need.
+
+        Args:
+            x: (h + K,) coordinates.
+            v: (h + K,) rates.
+            effort: (h,) hinge efforts.
+            duration: time to go on by [s].
+            wrenches: external wrenches, which stay constant in axes of their bodies.
+        """
+        x, v = (value.copy() for value in self._state(x, v))
+        effort = finite("effort", effort, len(self.hinge_names))
+        duration = number("duration", duration, 0.0)
+        rate = self.fastest_rate(x) + float(np.abs(v[: len(self.hinge_names)]).sum())
+        steps = max(1, math.ceil(duration * rate / PHASE))
+        self._set_wrenches(x, v, wrenches)
+        integration.runge_kutta(*self.arrays, x, v, effort, duration / steps, steps, np.empty((6, self.size)))
+        return x, v
+
+    def fastest_rate(self, x: Array) -> float:
+        """Compute the largest rate, frequency or decay, of the motions about ``x`` with free joints [1/s]."""
+        inverse = np.linalg.inv(self.mass_matrix(x))
+        n = self.size
+        restoring, losing = inverse @ self.stiffness_matrix(), inverse @ self.damping_matrix()
+        system = np.block([[np.zeros((n, n)), np.eye(n)], [-restoring, -losing]])
+        return float(np.abs(np.linalg.eigvals(system)).max())
 
     def response(self, coordinates: Index) -> Array:
         """Compute the accelerations (h + K, c) per unit force on each of ``c`` coordinates.

@@ -40,6 +40,9 @@ class Chain:
     upper: Array
     velocity_limit: Array
 
+    def __repr__(self) -> str:
+        return f"Chain('{self.base_frame}' -> '{self.tool_frame}', joints: {', '.join(self.joint_names)})"
+
     @property
     def n(self) -> int:
         """Number of joints."""

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from flexarm_core.entrance import flags
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.ik_redundancy.chain import Chain
+from flexarm_core.ik_redundancy.chain import Chain, build_chain
 from flexarm_core.ik_redundancy.newton import search, work_size
+from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
@@ -104,6 +105,24 @@ class InverseKinematics:
         self._trials = np.random.default_rng(seed).random((self.config.restarts, chain.n))
         self._tolerance = np.array([self.config.position_tolerance, self.config.rotation_tolerance])
         self._candidates = 1 + (self.config.nearest_restarts if self.config.nearest else 0)
+
+    @classmethod
+    def of(cls, robot: RobotDescription, tool_frame: str = "", config: IkConfig | None = None) -> InverseKinematics:
+        """Set up a solver for a robot, within its position limits.
+
+        Args:
+            robot: robot description.
+            tool_frame: link that is the tool; empty: ``tool0`` or the only tip link.
+            config: settings; None: defaults.
+
+        Raises:
+            RobotDescriptionError: no actuated joint moves the tool.
+        """
+        chain = build_chain(robot, tool_frame)
+        return cls(chain, chain.lower, chain.upper, config)
+
+    def __repr__(self) -> str:
+        return f"InverseKinematics({self.chain!r})"
 
     def solve(
         self, position: Array, rotation: Array, start: Array, axes: NDArray[np.bool_] | None = None

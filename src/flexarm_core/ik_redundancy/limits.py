@@ -19,6 +19,7 @@ import numpy as np
 from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.box import nearest_in_box
+from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.plan import view_plan
 from flexarm_core.ik_redundancy.step import resolve
 from flexarm_core.types import Array
@@ -44,6 +45,11 @@ class MotionLimits:
     upper: Array
     velocity: Array
     acceleration: Array
+
+    @classmethod
+    def of(cls, chain: Chain, acceleration: float = 10.0) -> MotionLimits:
+        """Return the limits of a chain, whose description has none for accelerations [rad/s^2 | m/s^2]."""
+        return cls(chain.lower, chain.upper, chain.velocity_limit, np.full(chain.n, float(acceleration)))
 
     def __post_init__(self) -> None:
         """Raise ConfigError for limits that are not numbers or leave no room for motion."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from flexarm_core.compiled import allocate
 from flexarm_core.errors import ConfigError, InputError, JointLimitError
-from flexarm_core.ik_redundancy.chain import Chain
+from flexarm_core.ik_redundancy.chain import Chain, build_chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.objectives import JointRange, Objective, Quadratic, Sum, quadratic_form
@@ -30,6 +30,7 @@ from flexarm_core.path.joint_path import JointPath
 from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.path_timing import PathTiming, time_path, timing_grid
 from flexarm_core.path.pose_path import PosePath
+from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 
 LONGEST_STEP = 0.08  # [rad | m] largest joint motion between two points
@@ -72,6 +73,31 @@ class PathPlanner:
         if len(limits.lower) != chain.n:
             raise ConfigError(f"limits are of {len(limits.lower)} joints, the chain has {chain.n}")
         self.chain, self.limits, self.config, self._seed = chain, limits, config, seed
+
+    @classmethod
+    def of(
+        cls,
+        robot: RobotDescription,
+        tool_frame: str = "",
+        config: RedundancyConfig | None = None,
+        acceleration: float = 10.0,
+    ) -> PathPlanner:
+        """Set up a planner for a robot.
+
+        Args:
+            robot: robot description.
+            tool_frame: link that is the tool; empty: ``tool0`` or the only tip link.
+            config: settings; None: defaults.
+            acceleration: acceleration limit of every joint [rad/s^2 | m/s^2]; all others are the robot's.
+
+        Raises:
+            RobotDescriptionError: no actuated joint moves the tool.
+        """
+        chain = build_chain(robot, tool_frame)
+        return cls(chain, MotionLimits.of(chain, acceleration), config or RedundancyConfig())
+
+    def __repr__(self) -> str:
+        return f"PathPlanner({self.chain!r})"
 
     def plan(
         self,

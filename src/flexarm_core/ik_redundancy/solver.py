@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from flexarm_core.compiled import allocate, kernel
 from flexarm_core.entrance import FLOAT, finite, number
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.ik_redundancy.chain import Chain
+from flexarm_core.ik_redundancy.chain import Chain, build_chain
 from flexarm_core.ik_redundancy.config import ROW_NAMES, RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.objectives import Objective, Quadratic, quadratic_form
@@ -19,6 +19,7 @@ from flexarm_core.ik_redundancy.plan import view_plan, weight_roots
 from flexarm_core.ik_redundancy.sample import ROTATION, Request, advance, brake, follow, view_request
 from flexarm_core.ik_redundancy.tracking import TrackMemory, view_track
 from flexarm_core.kernels.rotations import is_rotation
+from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array, all_finite
 
 ALL_AXES = np.ones(6, dtype=bool)
@@ -80,6 +81,31 @@ class RedundancySolver:
         brake(self._limits, 1.0, 1.0, *np.zeros((2, chain.n)), np.empty((3, chain.n)))  # loads the compiled code
         self.reset()
         self.set_config(config)
+
+    @classmethod
+    def of(
+        cls,
+        robot: RobotDescription,
+        tool_frame: str = "",
+        config: RedundancyConfig | None = None,
+        acceleration: float = 10.0,
+    ) -> RedundancySolver:
+        """Set up a solver for a robot.
+
+        Args:
+            robot: robot description.
+            tool_frame: link that is the tool; empty: ``tool0`` or the only tip link.
+            config: settings; None: defaults.
+            acceleration: acceleration limit of every joint [rad/s^2 | m/s^2]; all others are the robot's.
+
+        Raises:
+            RobotDescriptionError: no actuated joint moves the tool.
+        """
+        chain = build_chain(robot, tool_frame)
+        return cls(chain, MotionLimits.of(chain, acceleration), config or RedundancyConfig())
+
+    def __repr__(self) -> str:
+        return f"RedundancySolver({self.chain!r})"
 
     @property
     def config(self) -> RedundancyConfig:

@@ -137,6 +137,10 @@ class ArmModel:
         self.armature = np.array([joint.armature for joint in actuated])
         self._build(self.gravity)
 
+    def __repr__(self) -> str:
+        name, g = self.description.name, ", ".join(f"{value:g}" for value in self.gravity)
+        return f"ArmModel('{name}', tool '{self.tool_frame}', {self.n} joints, {self.m} elastic, gravity ({g}) m/s^2)"
+
     def _build(self, gravity: Array) -> None:
         try:
             model = pin.buildModelFromXML(self.description.text)

@@ -237,6 +237,10 @@ class RobotDescription:
     strain_gauges: dict[str, StrainGauge]
     imus: dict[str, ImuSensor]
 
+    def __repr__(self) -> str:
+        parts = f"{len(self.actuated)} joints", f"{len(self.elastic)} elastic", f"{len(self.flexible_links)} links bend"
+        return f"RobotDescription('{self.name}', {', '.join(parts)})"
+
     @property
     def base_frame(self) -> str:
         """Base link, which carries the arm: parent of the first actuated joint, outboard of the elastic joints."""

@@ -12,9 +12,24 @@ from pathlib import Path
 import xacro
 
 from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.robot.xacro_switch import NO_XACRO
 from flexarm_core.robot.xml_reader import MOST_CHARACTERS
 from flexarm_core.text_file import read_text
+
+
+def load_robot(path: str | Path, arguments: dict[str, str] | None = None) -> RobotDescription:
+    """Read and check a ``.urdf`` or ``.xacro`` file; joints that move no mass are allowed, for kinematics.
+
+    Args:
+        path: file to read; files with the suffix ``.xacro`` are expanded.
+        arguments: xacro arguments, name to value.
+
+    Raises:
+        RobotDescriptionError: the file cannot be read, or the robot is not usable; the message names joint or link.
+    """
+    return parse_robot_description(load_robot_description(path, arguments), massless=True)
 
 
 def load_robot_description(path: str | Path, arguments: dict[str, str] | None = None) -> str:

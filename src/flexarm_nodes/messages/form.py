@@ -66,6 +66,7 @@ class Template:
         """
         raw = serialize_message(form.message())
         layout = layout_of(form.kind, raw)
+        raw = raw[: layout.size]  # behind it is what the middleware had estimated and did not use
         if layout.stamped != (form.stamp is not None):
             raise InputError(f"{form.kind.__name__} needs a stamp exactly if it has a header")
         self._words, self._fields = dict(form.words), tuple(form.numbers)

@@ -78,6 +78,7 @@ def _account(recorder: McapRecorder, path: Path, where: str) -> str:
         rate = f"{topic.count / span:9.1f} Hz" if topic.count > 1 and span > 0.0 else ""
         lost = f"  {topic.lost} lost" if topic.lost else ""
         lines.append(f"  {topic.name:<{width}}  {topic.type_name:<{kinds}}  {topic.count:>8}  {rate}{lost}".rstrip())
+    lines += [f"  {name}  {count} messages, from the joint states" for name, count in sorted(recorder.derived.items())]
     size = path.stat().st_size / 1e6
     lines.append(f"{recorder.count} messages of {len(spoken)} topics in {span:.1f} s, {size:.1f} MB: {path}")
     return "\n".join(lines)

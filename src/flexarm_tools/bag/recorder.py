@@ -15,8 +15,13 @@ from pathlib import Path
 from mcap.well_known import MessageEncoding, Profile, SchemaEncoding
 from mcap.writer import CompressionType, Writer
 from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 
-from flexarm_core.errors import ConfigError
+from flexarm_core.errors import ConfigError, FlexarmError
+from flexarm_nodes.messages.cdr import message_reader
+from flexarm_nodes.node.topics import JOINT_STATES, ROBOT_DESCRIPTION
+from flexarm_tools.bag.frames import TF, TF_HASH, TF_QUALITY, TF_STATIC, TF_TYPE, RobotFrames, tf_definition
 from flexarm_tools.graph.heard_topic import HeardTopic
 from flexarm_tools.graph.message_definition import MessageDefinition
 from flexarm_tools.graph.offered_qos import write_offered_qos
@@ -25,6 +30,11 @@ from flexarm_tools.graph.tapped_topic import HeardMessage
 from flexarm_tools.graph.topic_choice import TopicChoice
 
 CHUNK_SIZE = 256 * 1024  # [bytes] data lost if this process is killed, and unit of decompression for a reader
+
+
+_DESCRIBED = f"/{ROBOT_DESCRIPTION}"
+_FRAMES_FROM = (_DESCRIBED, f"/{JOINT_STATES}")
+_read_text, _read_state = message_reader(String), message_reader(JointState)
 
 
 class McapRecorder:
@@ -55,6 +65,8 @@ class McapRecorder:
         self._channels: dict[str, int] = {}
         self.topics: dict[str, HeardTopic] = {}
         self.refused: dict[str, str] = {}  # topic -> reason
+        self.derived: dict[str, int] = {}  # /tf and /tf_static that nobody publishes -> number of messages
+        self._frames: RobotFrames | None = None
         self.began, self.ended = 0, 0  # [ns since 1970] arrivals of the first and the last message
 
     @property
@@ -113,6 +125,32 @@ class McapRecorder:
             self._writer.add_message(
                 self._channels[name], arrived, message.data, message.sent, message.sequence % 2**32
             )
+            if name in _FRAMES_FROM:
+                self._derive(name, message)
+
+    def _derive(self, name: str, message: HeardMessage) -> None:
+        """Add the frames of the robot where no robot_state_publisher runs."""
+        if TF in self.topics or not (self._choice.takes(TF) and self._choice.takes(TF_STATIC)):
+            return
+        try:
+            if name == _DESCRIBED:
+                self._frames = RobotFrames(_read_text(message.data).data)
+                self._add(TF_STATIC, self._frames.static(), message)
+            elif self._frames and (data := self._frames.moving(_read_state(message.data))):
+                self._add(TF, data, message)
+        except FlexarmError as error:  # of another kind of robot, or damaged
+            self.refused[TF] = str(error)
+
+    def _add(self, name: str, data: bytes, source: HeardMessage) -> None:
+        if name not in self._channels:
+            if TF_TYPE not in self._schemas:
+                text = tf_definition(self._packages).text.encode()
+                self._schemas[TF_TYPE] = self._writer.register_schema(TF_TYPE, SchemaEncoding.ROS2, text)
+            metadata = {"offered_qos_profiles": write_offered_qos([TF_QUALITY[name]]), "topic_type_hash": TF_HASH}
+            schema = self._schemas[TF_TYPE]
+            self._channels[name] = self._writer.register_channel(name, MessageEncoding.CDR, schema, metadata)
+        self.derived[name] = self.derived.get(name, 0) + 1
+        self._writer.add_message(self._channels[name], source.arrived, data, source.sent, self.derived[name])
 
     def _register(self, topic: HeardTopic) -> int:
         hashes = {str(publisher.topic_type_hash) for publisher in topic.publishers}

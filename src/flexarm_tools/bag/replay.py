@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_tools.bag.file import McapFile, RecordedTopic
+from flexarm_tools.bag.frames import TF, TF_STATIC
 from flexarm_tools.graph.message_class import message_class
 from flexarm_tools.graph.message_definition import MessageDefinition
 from flexarm_tools.graph.packages import AmentPackages
@@ -77,7 +79,8 @@ def replay(path: Path, choice: TopicChoice, rate: float = 1.0, loop: bool = Fals
 def _chosen(file: McapFile, choice: TopicChoice) -> dict[str, RecordedTopic]:
     chosen = {name: topic for name, topic in file.topics.items() if choice.takes(name) and topic.count}
     if not choice.names:
-        chosen = {name: topic for name, topic in chosen.items() if name not in OF_NODES}
+        left_out = OF_NODES if find_spec("tf2_msgs") else (*OF_NODES, TF, TF_STATIC)  # frames follow from joint states
+        chosen = {name: topic for name, topic in chosen.items() if name not in left_out}
     if not chosen:
         raise InputError(
             f"'{file.path}' holds none of these topics; it holds {', '.join(sorted(file.topics)) or 'none'}"

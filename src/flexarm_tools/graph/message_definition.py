@@ -40,18 +40,26 @@ class MessageDefinition:
         Raises:
             ConfigError: a definition is not installed, or the name is not that of a message.
         """
+        return cls.of(type_name, _installed(type_name, packages), packages)
+
+    @classmethod
+    def of(cls, type_name: str, definition: str, packages: Packages) -> MessageDefinition:
+        """Complete the definition of a type, which need not be installed, by the installed nested types.
+
+        Raises:
+            ConfigError: a nested type is not installed.
+        """
         seen: set[str] = set()
 
-        def collect(name: str) -> Iterator[str]:
-            text = _installed(name, packages)
+        def collect(name: str, text: str) -> Iterator[str]:
             yield text
             for inner in sorted(_inner_types(text, name)):
                 if inner not in seen:
                     seen.add(inner)
                     yield f"\n{SEPARATOR}\nMSG: {inner}\n"
-                    yield from collect(inner)
+                    yield from collect(inner, _installed(inner, packages))
 
-        return cls(type_name, "".join(collect(type_name)))
+        return cls(type_name, "".join(collect(type_name, definition)))
 
     def layout(self) -> dict[str, Fields]:
         """Return (type, name) of every field of every type, in order; equal layouts have the same serialized form.

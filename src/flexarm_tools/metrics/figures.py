@@ -85,10 +85,13 @@ class Figure:
     at_most: bool = False  # whether the value is an upper bound
     # additional information, written beside the value
     details: dict[str, bool | float | str] = field(default_factory=dict)
+    judged: bool = True  # False: of a run in real time for which the machine was too busy; it has no goal then
 
     @property
     def holds(self) -> bool:
-        """Whether the goal is met; without a goal, whether the value is finite."""
+        """Whether the goal is met; without a goal, whether the value is finite. What is not judged holds."""
+        if not self.judged:
+            return True
         if self.goal is None:
             return math.isfinite(self.value)
         return self.goal.holds(self.value, self.at_least, self.at_most)
@@ -157,7 +160,10 @@ def ratio(name: str, numerator: Figure, denominator: Figure, goal: Goal | None =
     value = numerator.value / denominator.value if usable else math.nan
     unit = "1" if numerator.unit == denominator.unit else f"({numerator.unit})/({denominator.unit})"
     meaning = f"{numerator.name} / {denominator.name}"
-    return Figure(name, value, unit, goal, meaning, usable and at_least, usable and at_most)
+    judged = numerator.judged and denominator.judged
+    return Figure(
+        name, value, unit, goal if judged else None, meaning, usable and at_least, usable and at_most, judged=judged
+    )
 
 
 def write_figures(

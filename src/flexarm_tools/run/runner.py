@@ -17,10 +17,12 @@ import rclpy
 from rclpy.context import Context
 from rclpy.experimental import EventsExecutor
 from rclpy.node import Node
+from std_msgs.msg import String
 
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
+from flexarm_nodes.node import topics
 from flexarm_nodes.node.transport import avoid_shared_memory, stay_on_this_machine
 from flexarm_tools.graph.graph import Graph, GraphError, running_nodes
 from flexarm_tools.process.end_request import EndRequest
@@ -102,6 +104,7 @@ class Runner:
                 recorder = Recorder(node, self._model, self._mode == "real_time", self._only_times)
                 recorder.last_tick = self._scenario.ticks - 1
                 graph = Graph(node, executor, partial(self._check, recorder))
+                self._describe(node)
                 self._listen(graph, node)
                 self._start(nodes)
                 self._bring_up(graph, recorder)
@@ -133,6 +136,11 @@ class Runner:
                 arguments += ["-r", f"{source}:={target}"]
             log = self._folder / f"{node.name}.log"
             self._processes[node.name] = NodeProcess(node.name, node.package, node.executable, arguments, log)
+
+    def _describe(self, node: Node) -> None:
+        """Publish the robot description, for recordings, views and RViz."""
+        publisher = node.create_publisher(String, topics.ROBOT_DESCRIPTION, topics.LATCHED)
+        publisher.publish(String(data=self._scenario.true_robot.description.text))
 
     def _listen(self, graph: Graph, node: Node) -> None:
         """Start the MCAP recorder before any node publishes."""

@@ -13,14 +13,14 @@ from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_tools.graph.packages import AmentPackages
 from flexarm_tools.metrics.figures import Figure, compute_figures, write_figures
 from flexarm_tools.process.end_request import EndRequest
-from flexarm_tools.process.exit_status import EXIT_FAILED, EXIT_INTERRUPTED
+from flexarm_tools.process.exit_status import EXIT_BUSY, EXIT_FAILED, EXIT_INTERRUPTED
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.report.report import Run, write_run_report, write_study_report
 from flexarm_tools.run.composition import in_one_process
 from flexarm_tools.run.in_process import run_in_process
 from flexarm_tools.run.provenance import provenance
 from flexarm_tools.run.runner import InterruptedRunError, run_scenario
-from flexarm_tools.scenario.expected import first_words
+from flexarm_tools.scenario.expected import first_words, too_busy
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import Scenario
 from flexarm_tools.scenario.study import compute_study_figures, is_study, load_study
@@ -124,9 +124,13 @@ def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool, eng
     for line in first_words(recording):
         print(f"    {line}", flush=True)
     recording.save(folder / "recordings" / f"{name}.npz")
-    return Run(
-        name, replace(scenario, expected=started.expected), recording, compute_figures(scenario.figures, recording)
-    )
+    figures = compute_figures(scenario.figures, recording)
+    if busy := too_busy(recording):
+        print(f"    {busy}; its real time is not judged", flush=True)
+        figures = tuple(
+            replace(figure, goal=None, judged=False, details=figure.details | {"busy": busy}) for figure in figures
+        )
+    return Run(name, replace(scenario, expected=started.expected), recording, figures)
 
 
 def _interrupted(unexpected: Mapping[str, Iterable[str]]) -> bool:
@@ -144,9 +148,13 @@ def _conclude(
     for figure in figures:
         goal = f"  goal {figure.goal.text}" if figure.goal else ""
         bound = {"at_least": ">= ", "at_most": "<= ", "": ""}[figure.bound]
-        mark = "FAIL" if not figure.holds else good if figure.goal else "    "
+        mark = "busy" if not figure.judged else "FAIL" if not figure.holds else good if figure.goal else "    "
         print(f"  {mark} {figure.name:<{width}}  {bound}{figure.value:.4g} {figure.unit}{goal}")
     for text in texts:
         print(f"  FAIL {text}")
     print(f"  {folder / 'metrics.json'}\n  {folder / 'report.html'}", flush=True)
-    return EXIT_INTERRUPTED if _interrupted(unexpected) else 0 if holds and not texts else EXIT_FAILED
+    if _interrupted(unexpected):
+        return EXIT_INTERRUPTED
+    if not holds or texts:
+        return EXIT_FAILED
+    return 0 if all(figure.judged for figure in figures) else EXIT_BUSY

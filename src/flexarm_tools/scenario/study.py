@@ -167,7 +167,9 @@ def compute_study_figures(study: Study, figures: Mapping[str, tuple[Figure, ...]
         if not spec.ratio:
             missing = Figure(spec.figure, math.nan, "1", meaning=f"run '{spec.run}' gave no figure")
             figure = measured.get((spec.run, spec.figure), missing)
-            result[spec.name] = replace(figure, name=spec.name, goal=spec.goal or figure.goal)
+            result[spec.name] = replace(
+                figure, name=spec.name, goal=spec.goal or figure.goal if figure.judged else None
+            )
     for spec in study.figures:
         if spec.ratio:
             result[spec.name] = ratio(spec.name, result[spec.ratio[0]], result[spec.ratio[1]], spec.goal)

@@ -1,0 +1,130 @@
+"""Recordings as others read them: every message by three readers, and the frames that Foxglove and RViz draw from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from live import own_domain
+from mcap.reader import make_reader
+from mcap_ros2.decoder import DecoderFactory
+from rclpy.serialization import serialize_message
+from scipy.spatial.transform import Rotation
+from sensor_msgs.msg import JointState
+
+from flexarm.msg import FlexibleState, JointReference
+from flexarm_core.robot.load import load_robot_description
+from flexarm_nodes.messages.form import Form, Template
+from flexarm_nodes.messages.layout import layout_of
+from flexarm_tools.bag.frames import RobotFrames
+from flexarm_tools.process.progress import Progress
+from flexarm_tools.run.runner import Runner
+from flexarm_tools.scenario.file import load_scenario
+
+rosbags = pytest.importorskip("rosbags.highlevel", reason="rosbags is not installed: setup/requirements-dev.txt")
+TICKS = 200
+URDF = Path(__file__).parents[2] / "urdf" / "flexible_2r.urdf.xacro"
+SCENARIO = """
+title: recorded
+robot: {description: "package://flexarm/urdf/flexible_2r.urdf.xacro"}
+gravity: [0.0, 0.0, 0.0]
+rate: 1000.0
+duration: 0.2
+plant: {backend: flexible_dynamics, max_step: 0.0005, initial_position: !degrees [0.0, 45.0]}
+nodes:
+  - executable: reference_generator
+    parameters: {space: joints, joint_displacement: [0.5, -0.3], duration: 1.0}
+  - executable: flexible_dynamics_estimator
+  - executable: flexible_dynamics_controller
+  - executable: hardware_gate
+    parameters: {command_mode: effort, max_acceleration: [500.0]}
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recording of a run of nodes."""
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "scenario.yaml").write_text(SCENARIO, encoding="utf-8")
+    scenario = load_scenario(folder / "scenario.yaml")
+    with own_domain():
+        run = Runner(scenario, folder / "logs", Progress(""), folder / "run.mcap").run()
+    assert run.ticks == TICKS and not run.ended_early
+    return folder / "run.mcap"
+
+
+def test_three_readers_read_every_message(recorded):
+    with recorded.open("rb") as stream:
+        said = Counter(channel.topic for _, channel, _ in make_reader(stream, validate_crcs=True).iter_messages())
+        stream.seek(0)
+        reader = make_reader(stream, decoder_factories=[DecoderFactory()])
+        by_mcap_ros2 = Counter(channel.topic for _, channel, _, _ in reader.iter_decoded_messages())
+    by_rosbags: Counter[str] = Counter()
+    with rosbags.AnyReader([recorded]) as bag:
+        for connection, _, raw in bag.messages():
+            bag.deserialize(raw, connection.msgtype)
+            by_rosbags[connection.topic] += 1
+    assert by_mcap_ros2 == said and by_rosbags == said
+    assert said["/joint_reference"] == said["/flexible_state"] == said["/joint_states"] == TICKS
+    assert said["/robot_description"] == said["/tf_static"] == 1
+    assert said["/tf"] == 1 + (TICKS - 1) // 17  # 60 Hz of the stamps
+
+
+def test_frames_lead_to_the_tool(recorded):
+    """The product of the frames is the tool's pose that the plant publishes, as long as no link bends."""
+    fixed: dict[str, Any] = {}
+    moving: dict[int, dict[str, Any]] = {}
+    truth = {}
+    with rosbags.AnyReader([recorded]) as bag:
+        chosen = [each for each in bag.connections if each.topic in ("/tf", "/tf_static", "/ground_truth/tool_pose")]
+        for connection, _, raw in bag.messages(chosen):
+            message = bag.deserialize(raw, connection.msgtype)
+            if connection.topic == "/ground_truth/tool_pose":
+                truth[stamp(message.header)] = message
+            else:
+                frames = {each.child_frame_id: (each.header.frame_id, pose(each)) for each in message.transforms}
+                if connection.topic == "/tf_static":
+                    fixed = frames
+                else:
+                    moving[stamp(message.transforms[0].header)] = frames
+    tree, wanted = fixed | moving[0], truth[0]
+    link, placed = "tool0", np.eye(4)
+    while link in tree:
+        link, step = tree[link]
+        placed = step @ placed
+    assert link == wanted.header.frame_id
+    point = wanted.pose.position
+    assert placed[:3, 3] == pytest.approx([point.x, point.y, point.z], abs=1e-9)
+    assert len(moving) > 10
+    assert not np.allclose(moving[0]["forearm"][1], moving[max(moving)]["forearm"][1], atol=1e-6)
+
+
+def test_clock_set_back_and_joints_that_are_not_known():
+    frames = RobotFrames(load_robot_description(URDF))
+    state = JointState(name=["shoulder", "stranger", "elbow"], position=[0.1, 9.0, float("nan")])
+    counts = []
+    for stamp in (5_000, 5_016, 5_017, 0, 16):  # [ms]
+        state.header.stamp.sec, state.header.stamp.nanosec = stamp // 1000, stamp % 1000 * 1_000_000
+        counts.append(frames.moving(state) is not None)
+    assert counts == [True, False, True, True, False]
+
+
+@pytest.mark.parametrize("kind", [JointReference, FlexibleState, JointState])
+def test_prepared_bytes_end_with_the_last_field(kind):
+    form = Form(kind, {}, {}, 3)
+    template = Template(form)
+    assert len(template.write(form)) == layout_of(kind, serialize_message(form.message())).size
+
+
+def stamp(header: Any) -> int:
+    return header.stamp.sec * 1_000_000_000 + header.stamp.nanosec
+
+
+def pose(transform: Any) -> Any:
+    found, at, turn = np.eye(4), transform.transform.translation, transform.transform.rotation
+    found[:3, 3] = at.x, at.y, at.z
+    found[:3, :3] = Rotation.from_quat([turn.x, turn.y, turn.z, turn.w]).as_matrix()
+    return found
