@@ -70,9 +70,13 @@ def built_controller(values: Values, model: ArmModel) -> BuiltStage:
     controller = flexible_controller(values, model)
     stage = FlexibleControlStage(controller, samples=values["reference"] == "joint_trajectory")
 
+    flexible = controller.model
+    bends = (*(joint.name for joint in flexible.description.elastic), *flexible.mode_names)
+
     def status(tick: Tick) -> Status:
         left = controller.discrepancy
         shown = {"iterations": str(controller.iterations), "discrepancy": f"{left:.3g}"}
+        shown |= {f"missed {name}": f"{value:.3g}" for name, value in zip(bends, controller.missed, strict=False)}
         if controller.limited < 1.0:
             return WARN, "demand beyond the effort limits: reduced", shown | {"demand": f"{controller.limited:.3g}"}
         if left > 1e-3:

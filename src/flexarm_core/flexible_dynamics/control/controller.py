@@ -15,6 +15,7 @@ from flexarm_core.flexible_dynamics.control.gain_check import (
     effort_limits,
     workspace_postures,
 )
+from flexarm_core.flexible_dynamics.control.modal_target import ModalTarget, modal_target
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.flexible_dynamics.vibration_damping import (
@@ -75,6 +76,8 @@ class _Memory:
         iterations: number of force corrections of the last sample.
         discrepancy: remaining difference of desired and computed acceleration [rad/s^2 | m/s^2].
         limited: factor by which the effort limits scaled the demand of the last sample.
+        target: desired motion of elastic joints and modes; None: none designed yet.
+        missed: (N,) desired minus computed accelerations of elastic joints and modes; empty: not compared.
     """
 
     references: tuple[Array, ...] = ()
@@ -85,6 +88,8 @@ class _Memory:
     iterations: int = 0
     discrepancy: float = 0.0
     limited: float = 1.0
+    target: ModalTarget | None = None
+    missed: Array = field(default_factory=lambda: np.zeros(0))
 
 
 class FlexibleController:
@@ -149,7 +154,7 @@ class FlexibleController:
             check = GainCheck(self.model, config.conditions, self._estimator, np.vstack((self._start, self._postures)))
             motion = check.settled(config.law, motion)
         self.config, self._asked = replace(config, motion=motion), config
-        self._memory.gains = None
+        self._memory.gains, self._memory.target = None, None
 
     def reset(self) -> None:
         """Forget earlier samples."""
@@ -164,6 +169,11 @@ class FlexibleController:
     def discrepancy(self) -> float:
         """Difference of desired and computed acceleration that the force correction left [rad/s^2 | m/s^2]."""
         return self._memory.discrepancy
+
+    @property
+    def missed(self) -> Array:
+        """Desired minus computed accelerations (N,) of elastic joints and modes; empty: they are not compared."""
+        return self._memory.missed
 
     @property
     def limited(self) -> float:
@@ -199,14 +209,7 @@ class FlexibleController:
 
     def _damp(self, memory: _Memory, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array) -> Array:
         model, config = self.model, self.config
-        nominal = config.conditions.period
-        period = nominal if memory.stamp is None else (joints.stamp - memory.stamp) * 1e-9
-        if memory.stamp is not None and not 0.0 < period <= 10.0 * nominal:
-            memory.references, memory.gains = (), None  # finite differences over a gap are meaningless
-            period, memory.begun = nominal, joints.stamp
-        newest = flexible_reference(model, z, zd, zdd)
-        before, last, x_r = memory.references = (*(memory.references or (newest, newest)), newest)[-3:]
-        v_r, a_r = (x_r - last) / period, (x_r - 2.0 * last + before) / period**2
+        x_r, v_r, a_r = self._bent_reference(memory, joints, z, zd, zdd)
         if memory.gains is None or (joints.stamp - memory.designed) * 1e-9 >= config.motion.gain_period:
             memory.gains, memory.designed = self._design(x, memory.gains), joints.stamp
         specified = model.inverse_dynamics(x_r, v_r, a_r)
@@ -226,6 +229,19 @@ class FlexibleController:
         restoring[model.actuated] += feedback
         return self._correct(memory, specified[model.actuated], meant - response @ restoring)
 
+    def _bent_reference(
+        self, memory: _Memory, joints: ArmState, z: Array, zd: Array, zdd: Array
+    ) -> tuple[Array, Array, Array]:
+        """Return reference coordinates, rates and accelerations (h + K,), rates by differences over the samples."""
+        nominal = self.config.conditions.period
+        period = nominal if memory.stamp is None else (joints.stamp - memory.stamp) * 1e-9
+        if memory.stamp is not None and not 0.0 < period <= 10.0 * nominal:
+            memory.references, memory.gains = (), None  # finite differences over a gap are meaningless
+            period, memory.begun = nominal, joints.stamp
+        newest = flexible_reference(self.model, z, zd, zdd)
+        before, last, x_r = memory.references = (*(memory.references or (newest, newest)), newest)[-3:]
+        return x_r, (x_r - last) / period, (x_r - 2.0 * last + before) / period**2
+
     def _design(self, x: Array, last: Array | None) -> Array:
         """Compute the gains for a posture; if that fails, return the last gains, or those of the servos alone."""
         try:
@@ -241,9 +257,27 @@ class FlexibleController:
     def _accelerate(
         self, memory: _Memory, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array
     ) -> Array:
-        wanted = zdd + self._servo_demand(joints, x, z, zd)
-        self.model.articulate(x, v, step=self.config.conditions.period)
-        return self._correct(memory, np.zeros(len(wanted)), wanted)
+        model, motion, period = self.model, self.config.motion, self.config.conditions.period
+        wanted, bent = zdd + self._servo_demand(joints, x, z, zd), model.unmeasured
+        memory.missed = np.zeros(0)
+        if not motion.mode_damping:
+            model.articulate(x, v, step=period)
+            return self._correct(memory, np.zeros(len(wanted)), wanted)
+        x_r, v_r, _ = self._bent_reference(memory, joints, z, zd, zdd)
+        if memory.target is None or (joints.stamp - memory.designed) * 1e-9 >= motion.gain_period:
+            memory.target, memory.designed = modal_target(model, x, motion, period), joints.stamp
+        target, dy, dyd = memory.target, (x - x_r)[bent], (v - v_r)[bent]
+        wanted = wanted + target.servo_position @ dy + target.servo_rate @ dyd
+        model.articulate(x, v, step=period)
+        alone = self._correct(memory, np.zeros(len(wanted)), wanted)
+        efforts = np.zeros(len(model.hinge_names))
+        efforts[model.actuated] = alone
+        desired = model.accelerate(efforts)
+        desired[bent] -= target.damping @ dyd
+        first = memory.iterations
+        effort = self._correct(memory, alone, desired, target.weight)
+        memory.iterations += first
+        return effort
 
     def _servo(self, memory: _Memory, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array) -> Array:
         model, at = self.model, self._unbent(joints)
@@ -288,17 +322,20 @@ class FlexibleController:
         memory.limited = float(min(1.0, (room / np.maximum(np.abs(demand), 1e-12)).min()))
         return weight + memory.limited * demand
 
-    def _correct(self, memory: _Memory, specified: Array, wanted: Array) -> Array:
+    def _correct(self, memory: _Memory, specified: Array, wanted: Array, weight: Array | None = None) -> Array:
         config = self.config
         result = correct_forces(
             self.model,
             specified,
             wanted,
+            weight=weight,
             influence=config.influence,
             tolerance=config.tolerance,
             iterations=config.iterations,
         )
         memory.iterations, memory.discrepancy = result.iterations, result.discrepancy
+        if weight is not None:
+            memory.missed = result.missed[self.model.unmeasured]
         return result.effort
 
     def _state(self, joints: ArmState, flexible: FlexibleState | None) -> tuple[Array, Array]:

@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.flexible_dynamics.control.modal_target import modal_target
 from flexarm_core.flexible_dynamics.control.sampled_loop import (
     Error,
     Estimate,
@@ -315,10 +316,16 @@ def law_gains(model: FlexibleModel, x: Array, law: str, motion: VibrationDamping
         return damping_gains(model, x, motion, period)
     K, C, joints, t = model.stiffness_matrix(), model.damping_matrix(), model.actuated, period
     response = np.linalg.inv(model.mass_matrix(x) + 0.5 * t * C + 0.25 * t * t * K)[joints]
-    rows, wanted = np.arange(len(joints)), np.hstack((response @ K, response @ (0.5 * t * K + C)))
+    rows, wanted = np.arange(len(joints)), -np.hstack((response @ K, response @ (0.5 * t * K + C)))
     wanted[rows, joints] += motion.position_gain
     wanted[rows, model.size + joints] += motion.velocity_gain
-    gains: Array = np.linalg.solve(response[:, joints], wanted)
+    forces = np.zeros((len(joints), 2 * model.size))
+    if motion.mode_damping:
+        target, bent, rates = modal_target(model, x, motion, t), model.unmeasured, model.size + model.unmeasured
+        wanted[:, bent] -= target.servo_position
+        wanted[:, rates] -= target.servo_rate
+        forces[:, rates] = target.forces @ target.damping
+    gains: Array = np.linalg.solve(response[:, joints], wanted) + forces
     return gains
 
 
