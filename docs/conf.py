@@ -1,5 +1,8 @@
 """Sphinx configuration: `make docs` builds the site into build/site, and a warning, such as a broken link, fails it."""
 
+from docutils import nodes
+from docutils.utils.math import latex2mathml
+
 project = "flexarm"
 author = "flexarm maintainers"
 copyright = "flexarm maintainers, Apache-2.0"
@@ -7,7 +10,9 @@ html_title = "flexarm"
 
 extensions = ["myst_parser"]
 myst_heading_anchors = 4  # links to headings as on the page of the repository
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_fence_as_directive = ["math"]  # equations are fences ```math and $...$, as on the page of the repository
+html_math_renderer = "mathml"
 exclude_patterns = ["README.md"]
 
 html_theme = "furo"  # no fonts or scripts of other servers
@@ -16,4 +21,26 @@ html_css_files = ["site.css"]
 html_show_sphinx = False
 html_copy_source = False
 pygments_style = "tango"
-highlight_language = "none"  # blocks without a language are equations and diagrams
+highlight_language = "none"  # blocks without a language are diagrams and commands
+
+
+def written(math: str, block: bool) -> str:
+    """TeX as MathML, which browsers draw by themselves: no script and no font of ours."""
+    return latex2mathml.tex2mathml(math, as_block=block)
+
+
+def visit_math(self, node) -> None:
+    """An equation within a line."""
+    self.body.append(written(node.astext(), block=False))
+    raise nodes.SkipNode
+
+
+def visit_math_block(self, node) -> None:
+    """An equation on lines of its own; a narrow window scrolls it."""
+    self.body.append(f'<div class="math">{written(node.astext(), block=True)}</div>\n')
+    raise nodes.SkipNode
+
+
+def setup(app) -> None:
+    """Registers the drawing of equations."""
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))
