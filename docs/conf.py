@@ -1,5 +1,9 @@
 """Sphinx configuration: `make docs` builds the site into build/site, and a warning, such as a broken link, fails it."""
 
+import html
+import re
+from xml.etree import ElementTree
+
 from docutils import nodes
 from docutils.utils.math import latex2mathml
 
@@ -23,10 +27,22 @@ html_copy_source = False
 pygments_style = "tango"
 highlight_language = "none"  # blocks without a language are diagrams and commands
 
+MATHML = "{http://www.w3.org/1998/Math/MathML}"
+ACCENTS = set(latex2mathml.accents.values())
+ElementTree.register_namespace("", MATHML[1:-1])
+
 
 def written(math: str, block: bool) -> str:
     """TeX as MathML, which browsers draw by themselves: no script and no font of ours."""
-    return latex2mathml.tex2mathml(math, as_block=block)
+    made = latex2mathml.tex2mathml(math, as_block=block)
+    tree = ElementTree.fromstring(re.sub(r"&(?!amp|lt|gt)\w+;", lambda name: html.unescape(name[0]), made))
+    for element in list(tree.iter(f"{MATHML}munderover")):
+        letter, index, accent = element
+        if accent.text in ACCENTS:  # docutils writes the index of a letter with an accent below the letter
+            element.tag = f"{MATHML}msub"
+            element[:] = [ElementTree.Element(f"{MATHML}mover", accent="true"), index]
+            element[0].extend([letter, accent])
+    return ElementTree.tostring(tree, encoding="unicode", short_empty_elements=False)
 
 
 def visit_math(self, node) -> None:
