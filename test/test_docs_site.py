@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from browser import CHROMIUM, Browser
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -71,3 +72,34 @@ def test_every_picture_that_a_page_shows_is_there(site):
         loaded.feed(page.read_text(encoding="utf-8"))
         for address in loaded.addresses:
             assert (page.parent / re.sub(r"[?#].*", "", address)).is_file(), f"{page.name}: {address}"
+
+
+def test_every_equation_is_drawn_and_no_tex_is_left(site):
+    for source in DOCS.glob("*.md"):
+        html = (site / f"{source.stem}.html").read_text(encoding="utf-8")
+        blocks = len(re.findall(r"^ *```math$", source.read_text(encoding="utf-8"), flags=re.M))
+        assert len(re.findall(r'<div class="math"><math ', html)) == blocks, source.name
+        shown = re.sub(r"(?s)<pre>.*?</pre>", "", html)
+        assert not re.search(r"\\(begin|frac|d?dot|text|mathrm|sum)\b", shown), source.name
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@pytest.mark.parametrize("width", [1366, 390])
+def test_no_page_is_wider_than_its_window(site, tmp_path, width):
+    browser = Browser(tmp_path, "about:blank")
+    try:
+        browser.resize(width, 900)
+        wide = {}
+        for page in sorted({*site.glob("*.html")}):
+            browser.go(page.as_uri())
+            browser.wait(
+                lambda name=page.name: bool(
+                    browser.value(f"location.pathname.endsWith('/{name}') && document.readyState == 'complete'")
+                ),
+                page.name,
+            )
+            if (found := browser.value("document.documentElement.scrollWidth")) > width:
+                wide[page.name] = found
+        assert wide == {}
+    finally:
+        browser.close()
