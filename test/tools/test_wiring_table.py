@@ -64,6 +64,7 @@ CASES: list[tuple[str, Path, dict[str, Any]]] = [
     ("behavior_impedance_controller", ARM, {"wrench_sensor": "none"}),
     ("ik_redundancy_solver", ARM, {"output": "trajectory"}),
     ("rns_vibration_controller", BOOM, {"task": "joint_path"}),
+    ("rns_vibration_controller", BOOM, {"base_state_source": "flexible_state"}),
     ("reactionless_path_controller", BOOM, {"vibration_gain": 0.0, "momentum_gain": 0.0, "path_gain": 1.0}),
     ("flexible_dynamics_estimator", BOOM, {"use_wrench": True, "subtract_friction": True}),
     ("flexible_dynamics_estimator", BENDING, {"use_imu": True}),
