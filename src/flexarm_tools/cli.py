@@ -9,11 +9,12 @@ import sys
 import flexarm_core
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.robot.xacro_switch import NO_XACRO
-from flexarm_tools.commands import calibrate, check, demo, faults, map, plan, record, replay, run, schema, view
+from flexarm_tools.commands import calibrate, check, demo, faults, map, plan, record, replay, run, schema, sweep, view
 from flexarm_tools.process.exit_status import EXIT_ERROR, EXIT_INTERRUPTED
 
 COMMANDS = {
     "run": run,
+    "sweep": sweep,
     "demo": demo,
     "check": check,
     "schema": schema,
@@ -25,7 +26,7 @@ COMMANDS = {
     "calibrate": calibrate,
     "faults": faults,
 }
-READS_ROBOTS = ("run", "demo", "check", "plan", "map", "view", "calibrate")
+READS_ROBOTS = ("run", "sweep", "demo", "check", "plan", "map", "view", "calibrate")
 
 
 def main() -> None:

@@ -117,7 +117,14 @@ def test_the_plants_robot_may_be_another_file_that_gets_no_arguments_of_the_robo
     ("plant", "key", "message"),
     [
         ("{description: soft.urdf}", "plant_robot.description", "soft.urdf' does not exist"),
-        ("{payload: 1.0}", "plant_robot.payload", "unknown key 'payload'; valid keys: description, arguments"),
+        ("{payload: -1.0}", "plant_robot.payload", "expected number >= 0 [kg], got '-1.0'"),
+        ("{mases: {all: 1.1}}", "plant_robot.mases", "unknown key 'mases'; did you mean 'masses'? valid keys:"),
+        ("{masses: {all: heavy}}", "plant_robot.masses.all", "expected number > 0, got 'heavy'"),
+        (
+            "{masses: {link9: 1.1}}",
+            "plant_robot",
+            "masses: there is no link 'link9' with a mass; did you mean 'link3'?",
+        ),
         ("{arguments: {hardware: [}", "", "not valid YAML"),
         (
             '{description: "package://flexarm/urdf/trep.urdf.xacro"}',

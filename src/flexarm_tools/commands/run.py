@@ -6,12 +6,16 @@ import argparse
 import os
 from pathlib import Path
 
+from flexarm_core.errors import ConfigError
+
 HELP = "run a scenario or study file and report on it"
+PROCESS = "process"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("scenario", metavar="SCENARIO.yaml")
+    parser.add_argument("scenario", metavar="SCENARIO.yaml", help="scenario or study file; with --of: number of a run")
+    parser.add_argument("--of", metavar="STUDY.yaml", help="play one run of a sweep, in one process")
     add_run_arguments(parser)
 
 
@@ -31,22 +35,40 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         "--real-time", dest="mode", action="store_const", const="real_time", help="instead of the file's mode"
     )
     parser.add_argument(
-        "--engine", choices=("nodes", "process"), default="nodes",
-        help="nodes: as ROS nodes; process: in this process, in lockstep, faster (default: nodes)",
+        "--engine", choices=("nodes", "process"),
+        help="nodes: as ROS nodes; process: in this process, in lockstep, faster (default: nodes; with --of: process)",
     )  # fmt: skip
     parser.set_defaults(mode="")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the scenario or study file."""
-    return run_and_report(Path(options.scenario), options)
+    """Run the scenario or study file, or a run of a sweep."""
+    if not options.of:
+        return run_and_report(Path(options.scenario), options)
+    options.engine = options.engine or PROCESS
+    _prepare(options)
+    from flexarm_tools.run.session import run_loaded
+    from flexarm_tools.sweep.sweep_file import load_sweep
+
+    if not options.scenario.isdecimal():
+        raise ConfigError(f"--of {options.of}: expected the number of a run, got '{options.scenario}'")
+    name = f"{Path(options.of).stem}_{int(options.scenario)}"
+    scenario = load_sweep(options.of).scenario(int(options.scenario), source=True)
+    report = Path(options.report) if options.report else Path("flexarm_report") / name
+    return run_loaded(name, scenario, options.mode, report, options.mcap, options.engine)
 
 
 def run_and_report(path: Path, options: argparse.Namespace) -> int:
     """Run a file; return an exit status that is 0 if every expectation holds and nothing unexpected happened."""
-    if options.engine == "process":
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the nodes have it, read at NumPy's import: more threads
-        # change the order of sums, and so the last bits
+    options.engine = options.engine or "nodes"
+    _prepare(options)
     from flexarm_tools.run.session import run_file
 
     return run_file(path, options.mode, Path(options.report) if options.report else None, options.mcap, options.engine)
+
+
+def _prepare(options: argparse.Namespace) -> None:
+    """Set what NumPy reads at its import."""
+    if options.engine == PROCESS:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the nodes have it, read at NumPy's import: more threads
+        # change the order of sums, and so the last bits

@@ -23,7 +23,7 @@ from flexarm_tools.run.runner import InterruptedRunError, run_scenario
 from flexarm_tools.scenario.expected import first_words, too_busy
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import Scenario
-from flexarm_tools.scenario.study import compute_study_figures, is_study, load_study
+from flexarm_tools.scenario.study import compute_study_figures, is_study, is_sweep, load_study
 from flexarm_tools.yaml_file.document import nearest
 
 NODES, PROCESS = "nodes", "process"
@@ -47,13 +47,25 @@ def run_file(path: Path, mode: str, report: Path | None, mcap: bool = False, eng
         FlexarmError: the file is wrong, or a single run could not be run.
     """
     folder = report or Path("flexarm_report") / path.stem
+    if is_sweep(path):
+        raise ConfigError(
+            f"'{path}' varies a scenario: flexarm sweep {path}; one of its runs: flexarm run --of {path} 0"
+        )
     if is_study(path):
         return _run_study(path, mode, folder, mcap, engine)
-    scenario = load_scenario(path)
-    run = _run(path.stem, scenario, mode, folder, mcap, engine)
+    return run_loaded(path.stem, load_scenario(path), mode, folder, mcap, engine)
+
+
+def run_loaded(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool, engine: str) -> int:
+    """Run one scenario and report on it, as :func:`run_file` does.
+
+    Raises:
+        FlexarmError: it could not be run.
+    """
+    run = _run(name, scenario, mode, folder, mcap, engine)
     origin = provenance([run.scenario])
     write_run_report(folder / "report.html", run, origin)
-    return _conclude(folder, run.figures, {path.stem: run.unexpected}, origin)
+    return _conclude(folder, run.figures, {name: run.unexpected}, origin)
 
 
 def demo_file(name: str) -> Path:

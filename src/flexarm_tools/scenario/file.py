@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,12 +19,14 @@ from flexarm_tools.metrics.all import METRICS, OPTIONS, MetricOptions, deflectio
 from flexarm_tools.metrics.figures import FigureSpec, Goal, parse_goal
 from flexarm_tools.scenario.base import lay_over_base
 from flexarm_tools.scenario.expected import Expected
+from flexarm_tools.scenario.robot_changes import RobotChanges
 from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, Phase, PushSpec, RobotSpec, Scenario
 from flexarm_tools.scenario.tables import EXPECT, FIGURES, SCENARIO
 from flexarm_tools.yaml_file.document import Document, raise_problems
 from flexarm_tools.yaml_file.schema import Kind
 from flexarm_tools.yaml_file.section import Keys, Section, Vector
 
+Describe = Callable[[Path, Mapping[str, str], Mapping[str, float]], RobotDescription]
 STANDARD_GRAVITY: Vector = (0.0, 0.0, -9.81)
 
 
@@ -44,8 +47,23 @@ def load_scenario(path: str | Path, packages: Packages | None = None) -> Scenari
     return scenario
 
 
-def read_scenario(document: Document, packages: Packages) -> Scenario | None:
-    """Return the scenario of an open file, or None if there are problems, which are stored in the document."""
+def describe_robot(path: Path, arguments: Mapping[str, str], held: Mapping[str, float]) -> RobotDescription:
+    """Read a robot description.
+
+    Raises:
+        RobotDescriptionError: the file cannot be used.
+    """
+    return parse_robot_description(load_robot_description(path, dict(arguments)), held=held)
+
+
+def read_scenario(document: Document, packages: Packages, describe_robot: Describe = describe_robot) -> Scenario | None:
+    """Return the scenario of an open file, or None if there are problems, which are stored in the document.
+
+    Args:
+        document: the file.
+        packages: locates ROS packages.
+        describe_robot: reads the file of a robot with xacro arguments.
+    """
     lay_over_base(document, packages)
     if document.root is None:
         return None
@@ -53,8 +71,8 @@ def read_scenario(document: Document, packages: Packages) -> Scenario | None:
     rate, duration = root.number("rate", 1000.0), root.number("duration")
     if not _on_tick(duration, rate):
         root.problem("duration", f"{duration:g} s is not a whole number of ticks of {1.0 / rate:g} s")
-    robot = _read_robot(root, packages)
-    plant_robot = _read_plant_robot(root, robot, packages)
+    robot = _read_robot(root, packages, describe_robot)
+    plant_robot = _read_plant_robot(root, robot, packages, describe_robot)
     nodes = _read_nodes(root, packages)
     pushes = tuple(_read_push(section, duration, plant_robot or robot) for section in root.sections("pushes"))
     events = [_read_event(section, nodes, rate, duration) for section in root.sections("events")]
@@ -89,13 +107,13 @@ def read_scenario(document: Document, packages: Packages) -> Scenario | None:
     )
 
 
-def _read_robot(root: Section, packages: Packages) -> RobotSpec | None:
+def _read_robot(root: Section, packages: Packages, describe: Describe) -> RobotSpec | None:
     section = root.section("robot")
     if section is None:
         return None
     arguments, wanted = section.text_mapping("arguments", exact=True), section.text("tool_frame")
     path, held = _robot_file(section, packages), section.number_mapping("held")
-    description = _describe(section, path, arguments, held)
+    description = _described(section, path, arguments, held, describe)
     if path is None or description is None:
         return None
     try:
@@ -106,7 +124,9 @@ def _read_robot(root: Section, packages: Packages) -> RobotSpec | None:
     return RobotSpec(path, arguments, tool_frame, description, held)
 
 
-def _read_plant_robot(root: Section, robot: RobotSpec | None, packages: Packages) -> RobotSpec | None:
+def _read_plant_robot(
+    root: Section, robot: RobotSpec | None, packages: Packages, describe: Describe
+) -> RobotSpec | None:
     section = root.section("plant_robot")
     if section is None:
         return None
@@ -118,8 +138,15 @@ def _read_plant_robot(root: Section, robot: RobotSpec | None, packages: Packages
         path = _robot_file(section, packages)
     elif robot is not None:
         path, arguments = robot.path, robot.arguments | arguments
-    description = _describe(section, path, arguments, held)
+    factors = {name: section.number_mapping(name) for name in ("masses", "stiffness")}
+    changes = RobotChanges(**factors, payload=section.number("payload", 0.0))
+    description = _described(section, path, arguments, held, describe)
     if robot is None or path is None or description is None:
+        return None
+    try:
+        description = changes.apply(description, robot.tool_frame)
+    except (ConfigError, RobotDescriptionError) as error:
+        section.problem("", str(error))
         return None
     for kind in ("actuated", "elastic"):
         wanted, found = _joints(robot.description, kind), _joints(description, kind)
@@ -138,13 +165,13 @@ def _robot_file(section: Section, packages: Packages) -> Path | None:
     return None if wrong or not uri else path
 
 
-def _describe(
-    section: Section, path: Path | None, arguments: dict[str, str], held: dict[str, float]
+def _described(
+    section: Section, path: Path | None, arguments: dict[str, str], held: dict[str, float], describe: Describe
 ) -> RobotDescription | None:
     if path is None:
         return None
     try:
-        description = parse_robot_description(load_robot_description(path, arguments), held=held)
+        description = describe(path, arguments, held)
         load_flexible_links(description)  # report an invalid modal data file before the run
         return description
     except RobotDescriptionError as error:

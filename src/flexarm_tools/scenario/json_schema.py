@@ -1,4 +1,4 @@
-"""JSON Schema of scenario and study files for editors, made from the tables with which the reader checks them.
+"""JSON Schema of scenario, study and sweep files for editors, made from the tables with which the reader checks them.
 
 It knows what a file can be checked for by itself; links, joints, nodes and ticks are checked by the reader. A file with
 a base may leave out what the base gives, and delete what the base gives by an empty value.
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from flexarm_tools.metrics.all import METRICS, OPTIONS
-from flexarm_tools.scenario.tables import FIGURES, NODES, NODES_OVER_BASE, SCENARIO, STUDY
+from flexarm_tools.scenario.tables import FIGURES, NODES, NODES_OVER_BASE, SCENARIO, STUDY, SWEEP
 from flexarm_tools.yaml_file.schema import Key, Kind
 
 Schema = dict[str, Any]
@@ -22,20 +22,25 @@ _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)|, see \[[^\]]*\]\([^)]*\)")
 
 
 def schema_text() -> str:
-    """Return the JSON Schema (draft 7, which all editors know) of scenario and study files."""
+    """Return the JSON Schema (draft 7, which all editors know) of scenario, study and sweep files."""
     schema: Schema = {
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "flexarm scenario or study",
+        "title": "flexarm scenario, study or sweep",
         "type": "object",
         "if": {"required": ["runs"]},
         "then": {"$ref": "#/definitions/study"},
         "else": {
-            "if": {"required": ["base"], "properties": {"base": {"type": "string"}}},
-            "then": {"$ref": "#/definitions/variation"},
-            "else": {"$ref": "#/definitions/scenario"},
+            "if": {"required": ["vary"]},
+            "then": {"$ref": "#/definitions/sweep"},
+            "else": {
+                "if": {"required": ["base"], "properties": {"base": {"type": "string"}}},
+                "then": {"$ref": "#/definitions/variation"},
+                "else": {"$ref": "#/definitions/scenario"},
+            },
         },
         "definitions": {
             "study": _section(STUDY),
+            "sweep": _sweep(),
             "scenario": _section(SCENARIO),
             "variation": _section(SCENARIO, over_base=True),
             "figure": {"type": "object", "required": ["metric"], "allOf": [*_figures()]},
@@ -60,6 +65,14 @@ def _section(keys: Iterable[Key], over_base: bool = False) -> Schema:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
+def _sweep() -> Schema:
+    """Return the schema of a sweep, whose figures are laid over those of its scenario."""
+    schema = _section(SWEEP)
+    figures = next(key for key in SWEEP if key.name == "figures")
+    schema["properties"]["figures"] = _or_null(_value(figures, True)) | {"description": _description(figures)}
+    return schema
+
+
 def _value(key: Key, over_base: bool) -> Schema:
     if key.kind is Kind.SECTION:
         return _section(key.keys, over_base)
@@ -81,6 +94,9 @@ def _value(key: Key, over_base: bool) -> Schema:
         return {"type": "array", "items": _text(key), "minItems": 1}
     if key.kind is Kind.VECTOR:
         return {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3}
+    if key.kind in (Kind.NUMBERS, Kind.VALUES):
+        kinds = ["number"] if key.kind is Kind.NUMBERS else ["number", "string", "boolean"]
+        return {"type": "array", "items": {"type": kinds}, "minItems": 1}
     if key.kind is Kind.BOOLEAN:
         return {"type": "boolean"}
     if key.kind is Kind.NUMBER:

@@ -56,8 +56,21 @@ def is_study(path: str | Path) -> bool:
     Raises:
         ConfigError: the file cannot be read.
     """
+    return _has_key(path, "runs")
+
+
+def is_sweep(path: str | Path) -> bool:
+    """Return whether a file is a sweep, of which `flexarm_tools.sweep` makes runs: it has the key ``vary``.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    return _has_key(path, "vary")
+
+
+def _has_key(path: str | Path, name: str) -> bool:
     root = Document(Path(path), "scenario").root
-    return isinstance(root, yaml.MappingNode) and any(key.value == "runs" for key, _ in root.value)
+    return isinstance(root, yaml.MappingNode) and any(key.value == name for key, _ in root.value)
 
 
 def load_study(path: str | Path, packages: Packages | None = None) -> Study:

@@ -40,6 +40,23 @@ PLANT_ROBOT = (
         default="none",
     ),
     Key("held", Kind.NUMBER_MAPPING, "as in [robot](#robot)", "rad or m", "those of the robot"),
+    Key(
+        *("masses", Kind.NUMBER_MAPPING),
+        "factors on masses and inertias of links, by name; `all` is one on every link",
+        default="none",
+        above=0.0,
+    ),
+    Key(
+        *("stiffness", Kind.NUMBER_MAPPING),
+        "factors on the springs of elastic joints, by name; `all` is one on every spring",
+        default="none",
+        above=0.0,
+    ),
+    Key(
+        *("payload", Kind.NUMBER, "mass of a ball of 5 cm radius about the tool, of which no node knows", "kg"),
+        default="0",
+        minimum=0.0,
+    ),
 )
 
 NODES = (
@@ -178,6 +195,51 @@ STUDY = (
         keys=COMPARISONS,
     ),
 )
+
+VARIABLES = (
+    Key(
+        *("key", Kind.TEXT),
+        "what it is, as `plant.friction.coulomb[0]` or `nodes.NAME.parameters.NAME`, see [keys](#keys)",
+    ),
+    Key("uniform", Kind.NUMBERS, "lowest and highest value, all between equally likely", default="none"),
+    Key("log", Kind.NUMBERS, "lowest and highest value, of which the logarithm is uniform", default="none"),
+    Key("normal", Kind.NUMBERS, "mean and standard deviation", default="none"),
+    Key("choice", Kind.VALUES, "values, all equally likely", default="none"),
+    Key("grid", Kind.VALUES, "values, each of them with each of the other grids and with all samples", default="none"),
+)
+
+SHARES = (
+    Key("share", Kind.NUMBER, "of all runs, at least", "1", above=0.0),
+    Key("figure", Kind.TEXT, "figure of the scenario", default="whether the whole run holds"),
+    Key("goal", Kind.TEXT, "what the figure has to meet", default="the figure's goal in the scenario", form=_GOAL),
+)
+
+SWEEP = (
+    Key("title", Kind.TEXT, "heading", default="the scenario's"),
+    Key("description", Kind.TEXT, "what is found out", default="the scenario's"),
+    Key("scenario", Kind.TEXT, "scenario file, relative to this one, or `package://PACKAGE/PATH`"),
+    Key("vary", Kind.NAMED_SECTIONS, "what varies, by its name in the table", keys=VARIABLES, names=_FIGURE_NAME),
+    Key("samples", Kind.NUMBER, "runs, for each point of the grid", minimum=1.0, default="1"),
+    Key(
+        *("method", Kind.TEXT, "how samples are drawn"),
+        default="latin_hypercube",
+        choices=("latin_hypercube", "sobol", "random"),
+    ),
+    Key("seed", Kind.NUMBER, "of the samples and of the runs' noise", minimum=0.0, default="0"),
+    Key(
+        *("figures", Kind.NAMED_SECTIONS, "changes of the scenario's figures, as over a [base](scenario.md#base)"),
+        default="none",
+        names=_FIGURE_NAME,
+    ),
+    Key(
+        *("goals", Kind.NAMED_SECTIONS, "what shares of the runs have to hold, see [goals](#goals)"),
+        default="none",
+        keys=SHARES,
+        names=_FIGURE_NAME,
+    ),
+)
+
+SWEEP_TABLES = {"sweep": SWEEP, "vary": VARIABLES, "goals": SHARES}
 
 TABLES = {
     "scenario": SCENARIO,

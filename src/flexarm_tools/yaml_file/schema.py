@@ -15,6 +15,8 @@ class Kind(Enum):
     NUMBER = "number"
     BOOLEAN = "true or false"
     VECTOR = "three numbers"
+    NUMBERS = "list of numbers"
+    VALUES = "list of values"
     TEXTS = "list of texts"
     TEXT_MAPPING = "mapping of texts"
     NUMBER_MAPPING = "mapping of numbers"

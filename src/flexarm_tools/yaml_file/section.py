@@ -96,6 +96,22 @@ class Section:
         x, y, z = (math.nan if value is None else value for value in values)
         return x, y, z
 
+    def values(self, name: str) -> list[Any]:
+        """Return a list of values of one type, for NUMBERS of finite numbers; empty if it is missing or invalid."""
+        key = self.keys[name]
+        node = self.entries[name][1] if name in self.entries else None
+        if node is None:
+            return []
+        if not isinstance(node, yaml.SequenceNode):
+            self.problem(name, f"expected {key.expected}, got {describe(node)}")
+            return []
+        found = self.document.parameter(node, join(self.path, name))
+        values: list[Any] = found if isinstance(found, list) else []
+        if key.kind is Kind.NUMBERS and not all(type(one) in (int, float) and math.isfinite(one) for one in values):
+            self.problem(name, f"expected {key.expected}, got {', '.join(map(str, values))}")
+            return []
+        return values
+
     def value(self, name: str) -> Any:
         """Return the value of a key of any kind but sections and mappings."""
         getters: dict[Kind, Callable[[str], Any]] = {

@@ -1,0 +1,51 @@
+"""`flexarm sweep`: run a scenario many times with values that vary, and summarize."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from flexarm_core.errors import ConfigError
+
+HELP = "run a scenario many times with values that vary; results are one table"
+SHOW = "show"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "study", nargs="+", metavar="[show] STUDY.yaml", help="what varies; with show: print the results so far"
+    )
+    parser.add_argument("--out", metavar="DIR", help="folder of the results (default: flexarm_sweep/NAME)")
+    parser.add_argument("--workers", type=int, default=0, metavar="N", help="processes (default: one for each core)")
+    parser.add_argument(
+        "--engine", choices=("local", "ray"), default="local",
+        help="local: processes of this machine; ray: a Ray cluster, that of RAY_ADDRESS (default: local)",
+    )  # fmt: skip
+    parser.add_argument("--fresh", action="store_true", help="delete earlier results in the folder and begin anew")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the sweep, or show its results."""
+    one_thread()
+    from flexarm_tools.sweep.session import show_sweep, sweep_file
+
+    show, files = options.study[0] == SHOW and len(options.study) > 1, options.study
+    files = files[1:] if show else files
+    if len(files) != 1:
+        raise ConfigError(f"one STUDY.yaml at a time, got {' '.join(files)}")
+    if options.workers < 0:
+        raise ConfigError(f"--workers: expected a number of processes, got {options.workers}")
+    out = Path(options.out) if options.out else None
+    if show:
+        return show_sweep(Path(files[0]), out)
+    return sweep_file(Path(files[0]), out, options.workers, options.engine, options.fresh)
+
+
+def one_thread() -> None:
+    """Let linear algebra use one thread, as nodes do: more of them add in another order, which changes last bits.
+
+    NumPy reads this when it is imported.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

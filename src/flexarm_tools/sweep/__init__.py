@@ -1,0 +1,1 @@
+"""Sweeps: many runs of one scenario in which values vary, as one table."""

@@ -1,0 +1,142 @@
+"""Summary of a sweep in text: shares, goals, quantiles, worst cases, and what the figures depend on."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.stats import rankdata
+
+from flexarm_core.types import Array
+from flexarm_tools.metrics.figures import Figure, FigureSpec, Goal
+from flexarm_tools.sweep.row import HOLDS, OUTCOMES, Row
+from flexarm_tools.sweep.sweep_file import Sweep
+
+QUANTILES = (0.05, 0.5, 0.95)
+WORST = 3  # runs shown of each figure, and of each reason
+FEWEST = 8  # runs for which a correlation is shown
+RELATED = 0.3  # absolute rank correlation from which an input is shown
+Z = 1.96  # of a confidence of 95 %
+
+
+def share_figures(sweep: Sweep, rows: Mapping[int, Row]) -> tuple[Figure, ...]:
+    """Return the goals of a sweep as figures: shares of the runs so far, NaN while there are none."""
+    figures = []
+    for goal in sweep.goals:
+        of = sum(_holds(row, goal.figure, goal.goal) for row in rows.values())
+        share = of / len(rows) if rows else math.nan
+        what = f"{goal.figure} {goal.goal.text}" if goal.goal else "every goal holds, nothing unexpected happened"
+        at_least = Goal(">=", goal.share, f">= {goal.share:g}")
+        figures.append(Figure(goal.name, share, "1", at_least, f"share of the runs in which {what}"))
+    return tuple(figures)
+
+
+def summary(sweep: Sweep, rows: Mapping[int, Row]) -> list[str]:
+    """Return the lines to print."""
+    rows = dict(sorted(rows.items()))  # they came in any order
+    lines = [f"{sweep.title}: {len(rows)} of {sweep.count} runs"]
+    if not rows:
+        return lines
+    found = Counter(row.outcome for row in rows.values())
+    for outcome in OUTCOMES:
+        if found[outcome]:
+            low, high = _interval(found[outcome], len(rows))
+            share = found[outcome] / len(rows)
+            lines.append(f"  {outcome:<8} {found[outcome]:>7}  {share:.4f}  (95 %: {low:.4f} to {high:.4f})")
+    for figure in share_figures(sweep, rows):
+        mark = "ok  " if figure.holds else "FAIL"
+        goal = figure.goal.text if figure.goal else ""
+        lines.append(f"  {mark} {figure.name}  {figure.value:.4g}  goal {goal}  {figure.meaning}")
+    return [*lines, *_figure_lines(sweep, rows), *_reason_lines(rows)]
+
+
+def _holds(row: Row, figure: str, goal: Goal | None) -> bool:
+    return goal.holds(row.figures[figure]) if goal else row.outcome == HOLDS
+
+
+def _figure_lines(sweep: Sweep, rows: Mapping[int, Row]) -> list[str]:
+    if not sweep.figures:
+        return []
+    width = max(len(spec.name) for spec in sweep.figures)
+    head = "".join(f"{f'{100 * q:g} %':>11}" for q in QUANTILES)
+    lines = [f"  {'figure':<{width}}{head}      worst  of run"]
+    for spec in sweep.figures:
+        values = np.array([row.figures[spec.name] for row in rows.values()])
+        known = values[np.isfinite(values)]
+        if not known.size:
+            lines.append(f"  {spec.name:<{width}}  no run gave a value")
+            continue
+        shown = "".join(f"{value:>11.4g}" for value in np.quantile(known, QUANTILES))
+        worst = _worst(spec, rows)
+        runs = ", ".join(str(row.run) for row in worst)
+        related = _related(sweep, rows, spec.name)
+        lines.append(f"  {spec.name:<{width}}{shown}{worst[0].figures[spec.name]:>11.4g}  {runs}{related}")
+    return lines
+
+
+def _worst(spec: FigureSpec, rows: Mapping[int, Row]) -> Sequence[Row]:
+    """Return the runs that are farthest on the wrong side of the goal; without a goal, the largest."""
+    known = [row for row in rows.values() if math.isfinite(row.figures[spec.name])]
+    wanted = spec.goal.comparison if spec.goal else "<="
+
+    def badness(row: Row) -> float:
+        value = row.figures[spec.name]
+        if wanted == "==" and spec.goal:
+            return -abs(value - spec.goal.bound)
+        return value if wanted.startswith(">") else -value
+
+    return sorted(known, key=lambda row: (badness(row), row.run))[:WORST]
+
+
+def _related(sweep: Sweep, rows: Mapping[int, Row], figure: str) -> str:
+    """Describe the two inputs with the largest rank correlation (Spearman)."""
+    known = [row for row in rows.values() if math.isfinite(row.figures[figure])]
+    if len(known) < FEWEST:
+        return ""
+    outputs = np.array([row.figures[figure] for row in known])
+    found = []
+    for variable in sweep.variables:
+        values = [row.inputs[variable.name] for row in known]
+        if any(isinstance(value, str) for value in values):
+            continue  # no order
+        rho = rank_correlation(np.array(values, dtype=float), outputs)
+        if abs(rho) >= RELATED:
+            found.append((abs(rho), f"{variable.name} {rho:+.2f}"))
+    words = ", ".join(text for _, text in sorted(found, reverse=True)[:2])
+    return f"  depends on {words}" if words else ""
+
+
+def rank_correlation(first: Array, second: Array) -> float:
+    """Return Spearman's rank correlation of two series; 0 if one is constant."""
+    if np.ptp(first) == 0.0 or np.ptp(second) == 0.0:
+        return 0.0
+    return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])
+
+
+def _reason_lines(rows: Mapping[int, Row]) -> list[str]:
+    """Return the most frequent reasons, without their numbers, each with some runs."""
+    found: dict[str, list[Row]] = {}
+    for row in rows.values():
+        if row.outcome != HOLDS:
+            found.setdefault(_without_value(row.reason), []).append(row)
+    lines = ["  why runs do not hold"] if found else []
+    for reason, of in sorted(found.items(), key=lambda one: -len(one[1]))[:5]:
+        runs = ", ".join(str(row.run) for row in of[:WORST])
+        lines.append(
+            f"    {len(of):>5}  {of[0].reason if len(of) == 1 else reason}  (run {runs}{', ...' * (len(of) > WORST)})"
+        )
+    return lines
+
+
+def _without_value(reason: str) -> str:
+    return "; ".join(part.partition(" = ")[0] if ", goal " in part else part for part in reason.split("; "))
+
+
+def _interval(count: int, total: int) -> tuple[float, float]:
+    """Return the confidence interval of a share (Wilson 1927)."""
+    share, spread = count / total, Z**2 / total
+    middle = (share + spread / 2.0) / (1.0 + spread)
+    half = Z * math.sqrt(share * (1.0 - share) / total + Z**2 / (4.0 * total**2)) / (1.0 + spread)
+    return max(middle - half, 0.0), min(middle + half, 1.0)
