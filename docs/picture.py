@@ -41,4 +41,4 @@ def main(address: str, picture: Path, size: str) -> None:
 if __name__ == "__main__":
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3] if len(sys.argv) == 4 else "1160,640")
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3] if len(sys.argv) == 4 else "1160,720")
