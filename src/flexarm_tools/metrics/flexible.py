@@ -117,7 +117,7 @@ def peak_modal_position(recording: Recording, options: MetricOptions) -> Measure
 
 @metric("m*sqrt(kg)", *WINDOW)
 def modal_vibration(recording: Recording, options: MetricOptions) -> Measurement:
-    """Largest distance of any mode's true position from its mean in the window: what a link itself vibrates by."""
+    """Largest distance of any mode's true position from its mean in the window: the vibration of a link itself."""
     modes = recording.modal_position[window(recording, options)]
     with np.errstate(over="ignore", invalid="ignore"):  # a run that diverged
         return peak(np.abs(modes - modes.mean(axis=0)) if len(modes) else modes)
