@@ -57,6 +57,10 @@ def run_command(arguments: list[str]) -> int:
             sub.add_argument(
                 "--no-xacro", action="store_true", help="refuse xacro files: they are programs; plain URDF needs none"
             )
+    if "_ARGCOMPLETE" in os.environ:  # set by the shell that asks what may follow
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
     if not arguments:
         parser.print_help()
         return 0

@@ -68,8 +68,8 @@ def test_a_run_that_no_machine_keeps_up_with_leaves_the_exact_one_valid(tmp_path
     assert figures["effort"]["holds"] and "too busy" in figures["latency"]["busy"]
 
 
-def test_what_a_late_machine_causes_is_expected_of_it_and_nothing_else(elastic_recording):
-    recording = elastic_recording(lambda t: 0.0 * t, duration=1.0, watchdog_stops=2, lost_samples=1)
+def test_what_a_late_machine_causes_is_expected_of_it_and_nothing_else(record):
+    recording = record(lambda t: 0.0 * t, duration=1.0, watchdog_stops=2, lost_samples=1)
     period = recording.time[1] - recording.time[0]
     assert len(Expected().beyond(recording)) == 2 and not too_busy(recording)
     late = np.where(np.arange(recording.ticks) % 10 == 0, 3.0, 0.1) * period

@@ -208,3 +208,15 @@ def test_check_takes_a_modal_data_file_and_exits_with_1_where_it_cannot_be_used(
     (tmp_path / "forearm.npz").write_bytes(b"nothing")
     assert run_command(["check", str(tmp_path / "forearm.npz")]) == 1
     assert "error: modal data file" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [("flexarm de", {"demo"}), ("flexarm demo pla", {"planar"}), ("flexarm check --tool", {"--tool-frame"})],
+)
+def test_a_shell_is_told_what_may_follow(line, offered, tmp_path):
+    pytest.importorskip("argcomplete")
+    asked = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n"}
+    asked |= {"_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "said"), "_ARGCOMPLETE_COMP_WORDBREAKS": " "}
+    subprocess.run([sys.executable, "-m", "flexarm_tools.cli"], env=os.environ | asked, timeout=120.0, check=False)
+    assert {word.strip() for word in (tmp_path / "said").read_text().split("\n")} == offered

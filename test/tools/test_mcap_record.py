@@ -198,7 +198,9 @@ def test_publishers_that_offer_less_are_heard_as_soon_as_they_come(live, tmp_pat
 
 
 def test_sigterm_ends_a_recording_in_good_order_and_nothing_is_overwritten(live, tmp_path):
-    path = tmp_path / "new" / "run.mcap"
+    path = tmp_path / "run.mcap"
+    with pytest.raises(ConfigError, match="new' does not exist"):  # no folder is made
+        McapRecorder(live.node, tmp_path / "new" / "run.mcap", CHOSEN)
     command = [sys.executable, "-c", RECORD.format(path=str(path))]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -288,5 +288,6 @@ class RobotDescription:
         if len(tips) == 1:
             return tips[0]
         raise RobotDescriptionError(
-            f"robot '{self.name}' has no link 'tool0' and several tips ({', '.join(tips)}): name one with tool_frame"
+            f"robot '{self.name}' has no link 'tool0' and several tips ({', '.join(tips)}): name one with --tool-frame,"
+            " in a scenario or node tool_frame"
         )

@@ -52,10 +52,11 @@ class McapRecorder:
             ConfigError: the file already exists, or cannot be written.
         """
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             self._stream = path.open("xb")
         except FileExistsError as error:
             raise ConfigError(f"'{path}' is there already: nothing is overwritten, name another file") from error
+        except FileNotFoundError as error:
+            raise ConfigError(f"folder '{path.parent}' does not exist: make it, or name another file") from error
         except OSError as error:
             raise ConfigError(f"'{path}' cannot be written: {error.strerror}") from error
         self._node, self._choice, self._packages = node, choice, AmentPackages()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ def check_robot(
     write: Path | None = None,
     first_run: bool = True,
     held: dict[str, float] | None = None,
+    say: Callable[[str], None] = lambda line: None,
 ) -> tuple[str, bool]:
     """Read a description as all parts of the suite do, and go through the ten steps of docs/own_robot.md.
 
@@ -37,6 +39,7 @@ def check_robot(
         write: scenario file to write if a first run was found.
         first_run: whether to search for a first run (steps 9 and 10), which requires dry runs.
         held: positions of joints that are not of the arm, by name [rad | m]; more are held where :func:`find_arm` says.
+        say: told of each dry run before it begins.
 
     Returns:
         Report as text; and whether the description can be used and, if requested, a scenario for it was found and
@@ -62,7 +65,7 @@ def check_robot(
     usable = simulated
     steps = [*description_steps(model, arm), *extension_steps(model, flexible), stages]
     if simulated and first_run:
-        proposal = propose(model, flexible)
+        proposal = propose(model, flexible, say=say)
         steps += start_steps(proposal, path, arguments or {}, arm.held, write)
         if write is not None:
             usable = proposal.run is not None

@@ -19,6 +19,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.static_equilibrium import static_equilibrium
 from flexarm_core.types import ArmState, Array
 from flexarm_tools.check.description import random_postures, state_at, usual_range
+from flexarm_tools.check.posture import LEVEL, heights, lowest, touches
 from flexarm_tools.check.stages import soft_selection
 from flexarm_tools.metrics.modal_frequencies import modal_frequencies
 
@@ -27,7 +28,8 @@ Gravity = tuple[float, float, float]
 RATES = (250.0, 500.0, 1000.0)  # [Hz]
 SAMPLES_PER_PERIOD = 40  # samples per period of the fastest vibration to be damped
 LARGEST_ACCELERATION = 20.0  # [rad/s^2 | m/s^2] upper bound for the first run
-POSTURES = 100  # number of random postures; the run starts in the best one
+POSTURES = 100  # number of postures; the run starts in the best one
+TRIED = 1000  # number of random postures of which those are the first that are clear of mounting plane and arm
 DAMPING_RATIO = 0.3  # of the base, upper bound for the first run
 TRAVEL = 0.06  # of the tool, relative to its distance from the base
 TURN, SLIDE = 0.2, 0.05  # [rad], [m] travel of a joint in a joint motion
@@ -122,10 +124,8 @@ def _smaller(run: FirstRun, size: float) -> FirstRun:
 
 def _resting_postures(model: ArmModel) -> list[ArmState]:
     """Return random postures away from the joint limits, if possible those that motors and base springs can carry."""
-    middle = _middle(model)
-    postures = np.round(middle + ROOM * (random_postures(model, POSTURES) - middle), 3)
     states = []
-    for q in postures:
+    for q in _clear_postures(model):
         with suppress(RobotDescriptionError):  # the base is too soft for this posture
             states.append(resting_state(model, q))
     if not states:
@@ -142,6 +142,18 @@ def _resting_postures(model: ArmModel) -> list[ArmState]:
         return inside and bool(np.all(weight <= EFFORT_SHARE * model.effort_limit))
 
     return [state for state in states if borne(state)] or states
+
+
+def _clear_postures(model: ArmModel) -> Array:
+    """Return random postures (p, n), if there are any above the mounting plane only those, clear of the arm itself."""
+    middle = _middle(model)
+    postures: Array = np.round(middle + ROOM * (random_postures(model, TRIED) - middle), 3)
+    above, touching = lowest(model, postures), touches(model, postures)
+    reach = max(float(np.abs(values).max()) for values in heights(model, postures[:POSTURES]).values())
+    for clear in (~touching & (above >= TRAVEL * reach), ~touching & (above >= -LEVEL), ~touching):
+        if clear.any():
+            return postures[clear][:POSTURES]
+    return postures[:POSTURES]
 
 
 def _middle(model: ArmModel) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_sim.backends import make_backend
 from flexarm_tools.check.dry_run import dry_run
 from flexarm_tools.check.first_run import LARGEST_ACCELERATION, SAMPLES_PER_PERIOD, FirstRun, first_runs
+from flexarm_tools.check.posture import heights
 from flexarm_tools.check.step import CheckStep, Finding
 from flexarm_tools.graph.packages import Packages
 from flexarm_tools.scenario.file import STANDARD_GRAVITY, load_scenario
@@ -50,13 +52,19 @@ class Proposal:
         return scenario_text(self.model, self.run, path, arguments, held)
 
 
-def propose(model: ArmModel, flexible: dict[str, ModalData], packages: Packages | None = None) -> Proposal:
+def propose(
+    model: ArmModel,
+    flexible: dict[str, ModalData],
+    packages: Packages | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> Proposal:
     """Try first runs until one passes a dry run.
 
     Args:
         model: model of a robot that can be simulated.
         flexible: modal data of its flexible links.
         packages: locates ROS packages; by default in the sourced ROS 2 environment.
+        say: told of each dry run before it begins.
     """
     refused: list[str] = []
     with TemporaryDirectory() as folder:
@@ -66,6 +74,7 @@ def propose(model: ArmModel, flexible: dict[str, ModalData], packages: Packages 
             for run in first_runs(weighed, gravity, flexible):
                 path = Path(folder) / "first_run.yaml"
                 path.write_text(scenario_text(weighed, run, "robot.urdf"), encoding="utf-8")
+                say(f"dry run {len(refused) + 1}, {run.duration:g} s: {what_moves(run)} ...")
                 try:
                     failure = dry_run(load_scenario(path, packages)).failure
                 except FlexarmError as error:
@@ -109,6 +118,7 @@ def start_steps(
             Finding("warning: no base feedback is stable with these; raise the rate, or leave vibration_damping off")
         )
     remarks = [f"a dry run of {run.duration:g} s has done it: {what_moves(run)}"]
+    remarks.append(_place(proposal.model, run))
     remarks += [f"  instead of {reason}" for reason in proposal.refused[-1:]]
     warnings = []
     if run.gravity == WEIGHTLESS:
@@ -125,6 +135,14 @@ def start_steps(
         CheckStep("Rate and gains", tuple(lines), tuple(findings)),
         CheckStep("Run", tuple(remarks), (*warnings, scenario), state="ready"),
     ]
+
+
+def _place(model: ArmModel, run: FirstRun) -> str:
+    """Say where the arm is at the start: heights over the mounting plane, and whether it touches itself."""
+    place = {link: float(values[0]) for link, values in heights(model, run.posture[None]).items()}
+    link = min(place, key=lambda name: place[name])
+    words = f"starts with '{model.tool_frame}' {place.get(model.tool_frame, 0.0):.3g} m over the mounting plane"
+    return f"{words}, the lowest link '{link}' at {place[link] + 0.0:.3g} m"
 
 
 def _no_run(proposal: Proposal) -> CheckStep:

@@ -62,6 +62,9 @@ def run(options: argparse.Namespace) -> int:
             print(repair(path, Path(options.repair), dict(options.arguments)))
             return 0
         write = None if options.write is None else Path(options.write)
-        text, usable = check_robot(path, options.tool_frame, dict(options.arguments), write, held=dict(options.hold))
+        text, usable = check_robot(
+            path, options.tool_frame, dict(options.arguments), write, held=dict(options.hold),
+            say=lambda line: print(line, file=sys.stderr),
+        )  # fmt: skip
     print(text)
     return 0 if usable else EXIT_FAILED

@@ -11,9 +11,16 @@ HELP = "run one of the suite's own studies"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("name", nargs="?", default="inspect", metavar="NAME")
+    name = parser.add_argument("name", nargs="?", default="inspect", metavar="NAME")
+    name.completer = lambda **_: _names()  # type: ignore[attr-defined]  # asked by argcomplete
     parser.add_argument("--list", action="store_true", help="list the demos and end")
     add_run_arguments(parser)
+
+
+def _names() -> list[str]:
+    from flexarm_tools.run.session import list_demos
+
+    return list(list_demos())
 
 
 def run(options: argparse.Namespace) -> int:

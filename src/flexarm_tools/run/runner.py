@@ -49,6 +49,10 @@ class InterruptedRunError(FlexarmError):
     """The user ended the run with Ctrl-C, or it received SIGTERM."""
 
 
+class TakenDomainError(ConfigError):
+    """Another run, or a node of the same name, is in this ROS domain."""
+
+
 class StalledRunError(FlexarmError):
     """The run makes no more progress."""
 
@@ -124,7 +128,7 @@ class Runner:
     def _refuse_company(self, names: set[str]) -> None:
         company = names & {PLANT, *(spec.name for spec in self._scenario.nodes)}
         if company:
-            raise ConfigError(f"node {', '.join(sorted(company))} already runs in {_other_domain()}")
+            raise TakenDomainError(f"node {', '.join(sorted(company))} already runs in {_other_domain()}")
 
     # Start ------------------------------------------------------------------------------------------------------------
 
@@ -146,6 +150,7 @@ class Runner:
         """Start the MCAP recorder before any node publishes."""
         if self._mcap is None:
             return
+        self._mcap.parent.mkdir(parents=True, exist_ok=True)
         self._mcap.unlink(missing_ok=True)
         arguments = ["record", "--out", str(self._mcap.absolute())]
         self._listener = NodeProcess("mcap_recorder", "flexarm", "flexarm", arguments, self._folder / "mcap.log")
@@ -363,5 +368,5 @@ def _alone_in_domain() -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise ConfigError(f"another flexarm run already runs in {_other_domain()}") from error
+            raise TakenDomainError(f"another flexarm run already runs in {_other_domain()}") from error
         yield

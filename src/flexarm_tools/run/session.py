@@ -19,7 +19,7 @@ from flexarm_tools.report.report import Run, write_run_report, write_study_repor
 from flexarm_tools.run.composition import in_one_process
 from flexarm_tools.run.in_process import run_in_process
 from flexarm_tools.run.provenance import provenance
-from flexarm_tools.run.runner import InterruptedRunError, run_scenario
+from flexarm_tools.run.runner import InterruptedRunError, TakenDomainError, run_scenario
 from flexarm_tools.scenario.expected import first_words, too_busy
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import Scenario
@@ -107,6 +107,8 @@ def _run_study(path: Path, mode: str, folder: Path, mcap: bool, engine: str) -> 
             runs.append(_run(name, scenario, mode, folder, mcap, engine))
             unexpected[name] = runs[-1].unexpected
         except FlexarmError as error:  # continue with the other runs; the figures of this run are missing and fail
+            if isinstance(error, TakenDomainError):  # so it would be for each run
+                raise
             print(f"  {name}: {error}", file=sys.stderr, flush=True)
             unexpected[name] = (str(error).splitlines()[0],)
             if not runs and isinstance(error, InterruptedRunError):

@@ -28,6 +28,7 @@ from flexarm_tools.view.marker_scene import MarkerScene
 from flexarm_tools.view.page import ViewPage
 from flexarm_tools.view.parameter_controls import ParameterControls
 from flexarm_tools.view.plots import PlotColumn
+from flexarm_tools.view.softest_push import softest_push
 
 KEPT = 20.0  # [s] simulation time shown by plots and trails
 MOST_SAMPLES = 600  # largest number of samples in this time
@@ -151,6 +152,7 @@ class LiveView:
         self._inputs.listen_to_wrenches(tuple(topics.wrench_topic(name) for name in sensors))
         self._link.options = tuple(name for name in description.links if name != description.root)
         self._link.value = description.base_frame
+        self._force_entry.value = softest_push(description)
         self._forget()
         self.page.title(f"**{description.name}**, live")
 

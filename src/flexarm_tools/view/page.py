@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import math
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,13 @@ PLOTS_WIDTH, CONTROLS_WIDTH = 400.0, 340.0  # [px]
 KEPT_MESSAGES = 30
 TRAIL_POINTS = 500
 LOOKING_ONLY = "To change something, open the address with the token that flexarm view printed."
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keep viser's own lines from the terminal: its address lacks the token."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield
 
 
 class ViewPage:
@@ -55,7 +64,7 @@ class ViewPage:
         """
         self._door = Door(host)
         try:
-            with self._door.hung():
+            with self._door.hung(), quiet():
                 self.server = viser.ViserServer(host=host, port=port, label="flexarm", verbose=False)
         except OSError as error:
             raise InputError(f"cannot listen at {host}:{port}: {error}; another port: --port N") from error
@@ -233,7 +242,8 @@ class ViewPage:
 
     def close(self) -> None:
         """Stop the server."""
-        self.server.stop()
+        with quiet():
+            self.server.stop()
 
 
 def _in_frame(pose: Array, point: Array) -> Array:
