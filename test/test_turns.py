@@ -47,6 +47,7 @@ OWN_TURNS = {  # files that count whole turns otherwise, and why
     "flexarm_core/path/pose_segments.py": "of the tool, not of a joint",
     "flexarm_core/behavior_impedance/behaviors/dither.py": "phase of an oscillation",
     "flexarm_core/behavior_impedance/smooth_motion.py": "a step of the tool's rotation",
+    "flexarm_tools/report/camera.py": "from where a picture is drawn",
     "flexarm_tools/report/reactionless_plots.py": "curves in a picture of one turn",
 }
 ROUNDING = {"round", "rint", "floor", "ceil", "trunc", "fix", "fmod", "mod", "remainder", "divmod", "unwrap"}
