@@ -51,12 +51,12 @@ def speed() -> Iterator[Figure]:
     """Two workers beside one, and one beside a plain loop, in turns."""
     with tempfile.TemporaryDirectory() as name:
         sweep = study(Path(name))
-        plain = sweep.scenario_with({})
+        scenarios = [sweep.scenario(number) for number in range(RUNS)]
         run_row(sweep, 0)  # loads what all runs need
 
         def loop() -> None:
-            for _ in range(RUNS):
-                compute_figures(plain.figures, ProcessRun(plain).run(lambda _: ""))
+            for one in scenarios:
+                compute_figures(one.figures, ProcessRun(one).run(lambda _: ""))
 
         found: dict[int, list[tuple[float, float]]] = {0: [], 1: [], 2: []}
         for _ in range(TIMES):
@@ -69,7 +69,7 @@ def speed() -> Iterator[Figure]:
     details["runs_a_core_hour"] = 3600.0 * RUNS / work[1]
     meaning = f"wall time of {RUNS} runs of planar_3r over {DURATION} s by one worker, over that by two"
     yield Figure("sweep_speedup_2", wall[1] / wall[2], "", parse_goal(">= 1.8"), meaning, details=details)
-    meaning = "CPU time that a run costs more than in a plain loop over one scenario"
+    meaning = "CPU time that a run costs more than in a plain loop over scenarios that are read already"
     overhead = (work[1] - work[0]) / RUNS * 1e3
     yield Figure("engine_overhead_ms", overhead, "ms", parse_goal("<= 20"), meaning)
 
