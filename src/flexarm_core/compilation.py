@@ -59,6 +59,7 @@ class Progress(numba.core.event.Listener):
     def __init__(self) -> None:
         self.kernels: list[Any] = []
         self.compiled = 0
+        self._done: set[Any] = set()  # kernels: one may be compiled for several types of arguments
         self.total: int | None = None
         self._depth, self._began, self._said, self._spent = 0, 0.0, -EVERY, 0.0
         self._introduced = False
@@ -88,6 +89,7 @@ class Progress(numba.core.event.Listener):
         """Count the function."""
         self._depth -= 1
         self.compiled += 1
+        self._done.add(event.data["dispatcher"])
         if self._depth == 0:
             if self._alarm is not None:
                 self._alarm.cancel()
@@ -114,7 +116,7 @@ class Progress(numba.core.event.Listener):
             return
         if not self._introduced:
             self.announce()
-        count = f"{self.compiled}" if self.total is None else f"{min(self.compiled, self.total)} of {self.total}"
+        count = f"{self.compiled}" if self.total is None else f"{min(len(self._done), self.total)} of {self.total}"
         line = f"flexarm: compiled {count} in {spent:.0f} s: {function.__name__} ..."
         if sys.stderr.isatty():
             _write(sys.stderr, f"\r\x1b[K{line[:78]}")
