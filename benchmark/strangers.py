@@ -34,7 +34,7 @@ from flexarm_tools.scenario.file import load_scenario
 
 SITE = Path(np.__file__).resolve().parents[1]
 EQUAL = 1e-8  # largest relative difference of mass matrices and weights
-PROPOSAL = re.compile(r"\b(add|give|make|name|hold|remove|write|writes|is continuous|needs|choose)\b")
+PROPOSAL = re.compile(r"\b(add|give|make|name|hold|remove|write|writes|needs|choose)\b|is continuous")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ def try_one(file: Path) -> Outcome:
         study = Path(folder) / "study.yaml"
         said, usable = check_robot(file, write=study)
         if not usable:
-            wrong = [line.strip() for line in said.splitlines() if re.match(r" *(error|missing|tried):", line)]
-            return Outcome(file.name, False, " | ".join(wrong), 0.0)
+            wrong = re.findall(r"^ *((?:error|missing): .*(?:\n +add to .*)?)", said, flags=re.MULTILINE)
+            return Outcome(file.name, False, " | ".join(" ".join(one.split()) for one in wrong), 0.0)
         scenario = load_scenario(study)
         figures = compute_figures(scenario.figures, run_in_process(scenario, Silent(file.name)))
         failed = [figure.name for figure in figures if figure.goal is not None and not figure.holds]

@@ -382,13 +382,13 @@ FOLLOWS = '<mimic joint="f"/>'
 @pytest.mark.parametrize(
     ("joints", "given", "tool", "guessed", "held"),
     [
-        ((), "", "", False, {}),  # one tip: the reader finds it
+        ((), "", "l3", False, {}),
         ((("e", "camera", "l1", "fixed", ""),), "", "l3", True, {}),
         ((("e", "flange", "l3", "fixed", ""), ("g", "my_tcp", "l3", "fixed", "")), "", "my_tcp", True, {}),
         ((("e", "tool0", "l3", "fixed", ""), ("h", "hat", "base", "revolute", LIMITS)), "", "tool0", False, {"h": 0.2}),
         ((("w", "wheel", "base", "continuous", LIMITS),), "l3", "l3", False, {"w": 0.0}),
         ((("s", "ship", "l3", "floating", ""),), "l2", "l2", False, {"c": 0.0, "s": 0.0}),
-        ((("f", "f1", "l3", "prismatic", ""), ("m", "f2", "l3", "prismatic", FOLLOWS)), "", "", False, {"f": 0.0}),
+        ((("f", "f1", "l3", "prismatic", ""), ("m", "f2", "l3", "prismatic", FOLLOWS)), "", "l3", False, {"f": 0.0}),
     ],
 )
 def test_the_arm_is_found_and_the_rest_is_held(joints, given, tool, guessed, held):

@@ -87,7 +87,12 @@ def actuated_joints(
     springs = {joint.name for joint in elastic}
     actuated = [name for name in movable if name not in springs and (not commanded or name in commanded)]
     if not actuated:
-        raise RobotDescriptionError("no actuated joint: every movable joint is elastic or has no command interface")
+        if not movable:
+            raise RobotDescriptionError("no actuated joint: no joint moves; give the robot an arm")
+        raise RobotDescriptionError(
+            "no actuated joint: every movable joint is elastic or has no command interface; give one to each driven"
+            " joint"
+        )
     free = [name for name in movable if name not in springs and name not in actuated and not joints[name].mimic]
     if free:
         raise RobotDescriptionError(

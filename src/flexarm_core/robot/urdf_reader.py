@@ -77,8 +77,9 @@ def parse_robot_description(
         joints[name] = fixed_joint(joints[name], position)
     if positions:
         text = write_held(element, joints, positions)
-    for joint in joints.values():
-        _check_movable(joint)
+    immovable = [error for joint in joints.values() if (error := _immovable(joint)) is not None]
+    if immovable:
+        raise RobotDescriptionError("; ".join(map(str, immovable)), joint=immovable[0].joint)
     actuated = actuated_joints(joints, elastic, commanded)
     for name in (spring.name for spring in elastic):  # no motor: an effort limit of 0 means none
         joints[name] = replace(joints[name], effort_limit=joints[name].effort_limit or np.inf)
@@ -221,30 +222,31 @@ def _convert_joint(joint: urdf.Joint) -> Joint:
     )
 
 
-def _check_movable(joint: Joint) -> None:
-    """Raise RobotDescriptionError if a joint of the arm cannot move as it is described."""
+def _immovable(joint: Joint) -> RobotDescriptionError | None:
+    """Return why a joint of the arm cannot move as it is described; None if it can."""
     if joint.kind in FREE_TYPES:
-        raise RobotDescriptionError(
+        return RobotDescriptionError(
             f"joint '{joint.name}': type '{joint.kind}' is not supported; hold it (in a scenario, robot: {{held:"
             f" {{{joint.name}: 0.0}}}}), or make it fixed",
             joint=joint.name,
         )
     if joint.kind == "fixed":
-        return
+        return None
     if not joint.axis.any():
-        raise RobotDescriptionError(f"joint '{joint.name}': <axis> has no direction", joint=joint.name)
+        return RobotDescriptionError(f"joint '{joint.name}': <axis> has no direction", joint=joint.name)
     if not joint.lower < joint.upper:
-        raise RobotDescriptionError(
+        return RobotDescriptionError(
             f"joint '{joint.name}': lower limit {joint.lower} is not below upper limit {joint.upper}; a joint that"
             " turns without limits is continuous",
             joint=joint.name,
         )
     if joint.velocity_limit == 0.0:
-        raise RobotDescriptionError(
+        return RobotDescriptionError(
             f"joint '{joint.name}': <limit velocity> is 0: it could not move; give what the drive can do, or make it"
             " fixed",
             joint=joint.name,
         )
+    return None
 
 
 def _limit(joint: urdf.Joint, name: str) -> float:

@@ -56,6 +56,8 @@ def read_robot_xml(text: str) -> Element:
         raise RobotDescriptionError(f"robot_description is not XML: {error}") from error
     if element.tag != "robot":
         raise RobotDescriptionError(f"robot_description has root <{element.tag}>, expected <robot>")
+    if not element.get("name"):
+        raise RobotDescriptionError('robot_description has a <robot> without a name: write <robot name="my_arm">')
     _check_depth(element)
     if any("xacro" in child.tag for child in element.iter()):
         raise RobotDescriptionError("robot_description still holds xacro tags: expand it with the xacro command first")

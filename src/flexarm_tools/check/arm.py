@@ -18,7 +18,7 @@ SENSORS = "sensor|camera|imu|optical|laser"
 class Arm:
     """The arm of a description."""
 
-    tool_frame: str  # link that is the tool
+    tool_frame: str  # link that is the tool; empty: the description does not show which
     guessed: bool  # whether nobody named it, and the description has several that it could be
     held: dict[str, float]  # joints that are not of the arm, and where they stay [rad | m]
 
@@ -70,9 +70,10 @@ def find_arm(text: str, tool_frame: str = "", held: dict[str, float] | None = No
     parents = {_link(joint, "parent") for child, joint in tree.joints.items() if child in outer}
     tips = [link for link in outer if link not in parents]
     guessed = not tool_frame and "tool0" not in tree.links and len(tips) != 1
-    tool = tool_frame or ("tool0" if "tool0" in tree.links else _best(tree, outer) if guessed else "")
+    usual = _best(tree, outer) if guessed else "tool0" if "tool0" in tree.links else tips[0] if tips else ""
+    tool = tool_frame or usual
     said = element.find("flexibility") is not None or element.find("./ros2_control/joint/command_interface") is not None
-    path = tree.path(tool or (tips[0] if tips else ""))
+    path = tree.path(tool)
     found = dict(held or {})
     for joint in tree.joints.values():
         name, kind = joint.get("name", ""), joint.get("type")

@@ -146,7 +146,11 @@ def _limits(model: ArmModel) -> CheckStep:
             )
     findings += _odd_units(model)
     findings += [
-        Finding(f"missing: <limit effort> of '{name}' is 0: the motor gives nothing")
+        Finding(
+            f"missing: <limit effort> of '{name}' is 0: the motor gives nothing",
+            (f'effort="..."  <!-- {_units(model, name).split(", ")[-1]} of the data sheet -->',),
+            f'<limit> in <joint name="{name}">',
+        )
         for name, limit in zip(model.joint_names, model.effort_limit, strict=True)
         if limit == 0.0
     ]
