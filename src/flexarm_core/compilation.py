@@ -59,7 +59,7 @@ class Progress(numba.core.event.Listener):
     def __init__(self) -> None:
         self.kernels: list[Any] = []
         self.compiled = 0
-        self._done: set[Any] = set()  # kernels: one may be compiled for several types of arguments
+        self._done: set[int] = set()  # kernels: one may be compiled for several types of arguments
         self.total: int | None = None
         self._depth, self._began, self._said, self._spent = 0, 0.0, -EVERY, 0.0
         self._introduced = False
@@ -89,7 +89,7 @@ class Progress(numba.core.event.Listener):
         """Count the function."""
         self._depth -= 1
         self.compiled += 1
-        self._done.add(event.data["dispatcher"])
+        self._done.add(id(event.data["dispatcher"]))
         if self._depth == 0:
             if self._alarm is not None:
                 self._alarm.cancel()

@@ -58,6 +58,7 @@ def begun(listener, module, name="own"):
     """The event of a function whose compilation has begun."""
     function = SimpleNamespace(__module__=module, __name__=name)
     event = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function), "args": ()})
+    begun.kept = [*getattr(begun, "kept", []), event]  # as numba keeps its dispatchers
     listener.on_start(event)
     return event
 

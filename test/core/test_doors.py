@@ -50,6 +50,7 @@ NOT_WALKED = (
     "FlexibleModel.accelerate",  # after articulate(): below
     "KinematicChain.motion_of",  # says that it does not check
     *("StateBelief.doubt", "Stillness.on_state", "VelocityCheck.on_state"),  # what the gate has checked
+    *("held_joints.fixed_joint", "held_joints.write_held"),  # what the reader of descriptions has checked
     "Contribution",  # rows of the law's own table
 )
 

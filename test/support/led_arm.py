@@ -38,6 +38,7 @@ class Arm:
         self.chain, self.tick = robots.chain(robot), 0
         self.folder = parameters.get("file_folder", "")
         self.position = np.array(position, dtype=float)
+        self.beside = self.position[len(self.names) - len(more) :].tolist()
         text, tool = robots.find(robot)
         # Joint states come here as fast as the test sends them, or not: a time-out in wall time must not matter.
         shared, own = {"robot_description": text, "tool_frame": tool}, {"lockstep": True, "state_timeout": 60.0}
@@ -75,6 +76,7 @@ class Arm:
         """The joint state of the next tick."""
         self.tick += 1
         position = self.position if position is None else position
+        position = [*position, *self.beside[: len(self.names) - len(position)]]  # joints that are not of the arm
         message = JointState(name=list(self.names), position=doubles(position))
         message.velocity = doubles(np.zeros(len(position)) if velocity is None else np.array(velocity))
         message.header.stamp = stamp_of(self.tick)
