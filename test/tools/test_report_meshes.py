@@ -13,7 +13,7 @@ from browser import CHROMIUM, Browser
 
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.report.report import MOST_TRIANGLES, Run, write_run_report
-from flexarm_tools.report.solids import Solid, simplified
+from flexarm_tools.report.solids import Solid, further_solids, simplified
 
 SIZE = (0.9, 0.16, 0.12)  # [m] of the mesh
 
@@ -85,3 +85,30 @@ def test_a_mesh_is_drawn(report, tmp_path):
         assert counted > 2000 and browser.errors == []
     finally:
         browser.close()
+
+
+def test_meshes_of_a_package_that_is_not_installed_are_found_above_the_description(tmp_path, planar_3r_text):
+    ball, robot = trimesh.creation.icosphere(), tmp_path / "some_arm" / "urdf" / "arm.urdf"
+    for folder in ("some_arm/meshes", "some_arm/urdf", "other"):
+        (tmp_path / folder).mkdir(parents=True)
+    for file in ("some_arm/meshes/a link.stl", "some_arm/urdf/b.stl", "other/c.stl"):
+        ball.export(tmp_path / file)
+    robot.write_text("")
+    uris = {
+        "link1": "package://some_arm/meshes/a link.stl",
+        "link2": "b.stl",
+        "link3": "package://some_arm/../other/c.stl",
+    }
+    text = planar_3r_text
+    for name, uri in uris.items():
+        mesh = f'<visual><geometry><mesh filename="{uri}"/></geometry></visual>'
+        text = text.replace(f'<link name="{name}">', f'<link name="{name}">{mesh}')
+    description, said = parse_robot_description(text), []
+    found = further_solids(description, said.append, robot)
+    assert {name for name, solids in found.items() if any(len(one.faces) == len(ball.faces) for one in solids)} == {
+        *("link1", "link2")
+    }
+    assert len(said) == 1 and "link3" in said[0]
+    said.clear()
+    further_solids(description, said.append)
+    assert len(said) == 3

@@ -309,7 +309,7 @@ def _robot(text: str, runs: Sequence[Run], exaggeration: float) -> dict[str, Any
     those = [run for run in runs if run.scenario.true_robot.description.text == text]
     description, missing = surrounded(those[0].scenario), list[str]()
     robot = those[0].scenario.true_robot
-    solids = simplified(further_solids(robot.description, missing.append), MOST_TRIANGLES)
+    solids = simplified(further_solids(robot.description, missing.append, robot.path), MOST_TRIANGLES)
     view = choose_view(description, [run.recording for run in those], solids, robot.tool_frame, exaggeration)
     return {
         "missing": missing,

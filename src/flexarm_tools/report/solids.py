@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -45,19 +46,23 @@ def link_solids(description: RobotDescription, complain: Callable[[str], None]) 
     return {name: found for name, found in solids.items() if found}
 
 
-def further_solids(description: RobotDescription, complain: Callable[[str], None]) -> dict[str, list[Solid]]:
+def further_solids(
+    description: RobotDescription, complain: Callable[[str], None], file: Path | None = None
+) -> dict[str, list[Solid]]:
     """Return what is seen of the links beside their primitive shapes: meshes, collision geometry, rods.
 
     Args:
         description: the robot.
         complain: called with a message for every mesh that cannot be loaded.
+        file: file of the description; packages that are not in the environment are looked for in the folders above it,
+            and relative paths beside it.
     """
     found: dict[str, list[Solid]] = {}
     for element in ElementTree.fromstring(description.text).findall("link"):
         name = element.get("name", "")
-        own = _meshes(element, "visual", complain)
+        own = _meshes(element, "visual", complain, file)
         if not own and not description.links[name].shapes:
-            own = _collision_primitives(element) + _meshes(element, "collision", complain)
+            own = _collision_primitives(element) + _meshes(element, "collision", complain, file)
         if own:
             found[name] = own
     seen = {name for name, link in description.links.items() if link.shapes or name in found}
@@ -110,7 +115,23 @@ def shape_solid(shape: Shape) -> Solid:
     return Solid(np.array(mesh.vertices), np.array(mesh.faces), (red, green, blue))
 
 
-def _meshes(link: ElementTree.Element, kind: str, complain: Callable[[str], None]) -> list[Solid]:
+def _mesh_file(uri: str, file: Path | None) -> Path:
+    """Return the file of a mesh; ``..`` leads nowhere."""
+    try:
+        return resolve_uri(uri)
+    except RobotDescriptionError:
+        package, _, path = uri.removeprefix("package://").partition("/")
+        if file is not None and ".." not in Path(uri).parts:
+            named = [folder / path for folder in file.resolve().parents if folder.name == package]
+            for found in named if uri.startswith("package://") else [file.parent / uri]:
+                if found.is_file():
+                    return found
+        raise
+
+
+def _meshes(
+    link: ElementTree.Element, kind: str, complain: Callable[[str], None], file: Path | None = None
+) -> list[Solid]:
     """Return the meshes of a ``<link>``, without those that cannot be loaded."""
     found = []
     for element in link.findall(kind):
@@ -119,7 +140,7 @@ def _meshes(link: ElementTree.Element, kind: str, complain: Callable[[str], None
             continue
         uri = mesh.get("filename", "")
         try:
-            loaded = trimesh.load(str(resolve_uri(uri)), force="mesh")
+            loaded = trimesh.load(str(_mesh_file(uri, file)), force="mesh")
             if not isinstance(loaded, trimesh.Trimesh) or not len(loaded.faces):
                 raise ValueError("no triangles in it")
         except (RobotDescriptionError, OSError, ValueError, ImportError, KeyError) as error:
