@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,3 +94,27 @@ def test_a_tool_that_is_off_its_path_makes_the_run_fail(study, tolerance, wanted
     level, text, _ = built["rns_vibration_controller"][0].judge(tick)
     assert level == wanted
     assert ("from its path" in text) == (wanted == ERROR)
+
+
+@pytest.mark.long
+def test_every_goal_of_the_study_holds(tmp_path):
+    """The seven runs to their end, in one process (three minutes): a variant that trips makes the demo fail."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "flexarm_tools.cli",
+            "demo",
+            "inspect",
+            "--engine",
+            "process",
+            "--report",
+            tmp_path / "r",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=1800,
+    )
+    assert done.returncode == 0, "\n".join(
+        line for line in done.stdout.splitlines() if "FAIL" in line or "void" in line
+    )
