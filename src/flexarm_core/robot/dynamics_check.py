@@ -65,16 +65,18 @@ def with_shared_inertia(description: RobotDescription) -> dict[str, Link]:
 
     Links that fixed joints join are one rigid body, whose inertia is ``sum(R_i I_i R_i^T)`` and the parallel-axis terms
     of the masses: only the sum of the tensors ``I_i`` matters. Makers give antennas, buttons and covers inertias of no
-    body; on a larger link they do no harm. On a flexible link each part moves by itself: nothing is moved there.
+    body; on a larger link they do no harm. On a flexible link each part moves by itself, and a force/torque sensor
+    measures what is outboard of it: nothing is moved there.
     """
     links, joints = dict(description.links), list(description.joints.values())
     flexible = set(description.flexible_links)
     for joint in joints:  # parents first: also what is fixed to a flexible link rides on it
         if joint.kind == "fixed" and joint.parent in flexible:
             flexible.add(joint.child)
+    sensed = {sensor.frame for sensor in description.force_torque_sensors.values()}
     for joint in reversed(joints):  # tips first
         link, carrier = links[joint.child], links[joint.parent]
-        if joint.kind == "fixed" and link.name not in flexible and impossible_inertia(link.inertia):
+        if joint.kind == "fixed" and link.name not in flexible | sensed and impossible_inertia(link.inertia):
             turn = joint.transform_child_to_parent[:3, :3]
             links[carrier.name] = replace(carrier, inertia=carrier.inertia + turn @ link.inertia @ turn.T)
             links[link.name] = replace(link, inertia=np.zeros((3, 3)))

@@ -96,9 +96,9 @@ def actuated_joints(
     free = [name for name in movable if name not in springs and name not in actuated and not joints[name].mimic]
     if free:
         raise RobotDescriptionError(
-            f"joint '{free[0]}' moves joints of the arm but is neither actuated nor elastic: give it a"
-            " <command_interface> in <ros2_control> or an <elastic_joint> in <flexibility>; or hold it at a position"
-            f" (robot: {{held: {{{free[0]}: 0.0}}}} in a scenario), or make it fixed",
+            "; ".join(f"joint '{name}' moves joints of the arm but is neither actuated nor elastic" for name in free)
+            + ": give it a <command_interface> in <ros2_control> or an <elastic_joint> in <flexibility>; or hold it at"
+            f" a position (robot: {{held: {{{free[0]}: 0.0}}}} in a scenario), or make it fixed",
             joint=free[0],
         )
     return tuple(actuated)

@@ -33,7 +33,6 @@ from flexarm_core.robot.held_joints import (
     held_positions,
     initial_positions,
     joints_outside,
-    leader,
     write_held,
 )
 from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
@@ -69,12 +68,13 @@ def parse_robot_description(
     elastic = read_elastic_joints(element, joints)
     commanded = read_commanded_joints(element, joints, elastic)
     springs = [joint.name for joint in elastic]
-    held = held or {}
+    initial = initial_positions(element)
+    named = held_positions(joints, springs, (), held or {}, initial)
+    joints |= {name: fixed_joint(joints[name], position) for name, position in named.items()}
     outside = joints_outside(joints, springs, [name for name in commanded if joints[name].kind != "fixed"])
-    outside -= {name for name in outside if leader(joints, name) in held}
-    positions = held_positions(joints, springs, outside, held, initial_positions(element))
-    for name, position in positions.items():
-        joints[name] = fixed_joint(joints[name], position)
+    beside = held_positions(joints, springs, outside, {}, initial)
+    joints |= {name: fixed_joint(joints[name], position) for name, position in beside.items()}
+    positions = named | beside
     if positions:
         text = write_held(element, joints, positions)
     immovable = [error for joint in joints.values() if (error := _immovable(joint)) is not None]
@@ -94,7 +94,7 @@ def parse_robot_description(
         joints=joints,
         actuated=actuated,
         elastic=elastic,
-        outside={name: position for name, position in positions.items() if name in outside},
+        outside=beside,
         force_torque_sensors=read_force_torque_sensors(element, links),
         flexible_links=flexible,
         strain_gauges=gauges,

@@ -168,6 +168,46 @@ def test_an_inertia_of_no_body_rides_on_the_link_that_carries_it() -> None:
         parse_robot_description(alone)
 
 
+def test_an_inertia_of_no_body_stays_outboard_of_its_sensor(planar_3r_text: str) -> None:
+    """A force/torque sensor would not feel what was moved to the other side of it."""
+    own = re.search('<link name="base_ft">.*?</link>', planar_3r_text, re.DOTALL)[0]
+    inertial = """<inertial><mass value="0.1"/><inertia ixx="1" iyy="1" izz="9" ixy="0" ixz="0" iyz="0"/></inertial>"""
+    text = planar_3r_text.replace(own, f'<link name="base_ft">{inertial}</link>')
+    with pytest.raises(RobotDescriptionError, match="link 'base_ft': principal inertias 1, 1, 9"):
+        parse_robot_description(text)
+
+
+def test_a_moved_inertia_is_turned_to_the_axes_of_its_carrier() -> None:
+    antenna = """<link name="antenna"><inertial><mass value="1e-6"/><origin rpy="1 2 3"/>
+      <inertia ixx="1e-3" iyy="1e-3" izz="5e-3" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <joint name="glue" type="fixed"><parent link="{}"/><child link="antenna"/><origin rpy="0.4 0.5 0.6"/></joint>"""
+    text, _ = robots.find("arm_7r")
+    before = parse_robot_description(text)
+    link = before.joints[before.actuated[0]].child
+    after = parse_robot_description(text.replace("</robot>", f"{antenna.format(link)}</robot>"))
+    turn = pin.rpy.rpyToMatrix(0.4, 0.5, 0.6) @ pin.rpy.rpyToMatrix(1.0, 2.0, 3.0)
+    moved = after.links[link].inertia - before.links[link].inertia
+    assert np.allclose(moved, turn @ np.diag([1e-3, 1e-3, 5e-3]) @ turn.T, atol=1e-12)
+    assert not after.links["antenna"].inertia.any()
+
+
+def test_what_carries_the_follower_of_a_joint_of_the_arm_is_of_the_arm_too() -> None:
+    """`lead` carries the driven joint, so `follow` belongs to the arm with it, and so does `under`, below `follow`."""
+    joints = """<joint name="lead" type="revolute"><parent link="a"/><child link="b"/>{0}</joint>
+      <joint name="driven" type="revolute"><parent link="b"/><child link="c"/>{0}</joint>
+      <joint name="under" type="revolute"><parent link="a"/><child link="d"/>{0}</joint>
+      <joint name="follow" type="revolute"><parent link="d"/><child link="e"/>{0}<mimic joint="lead"/></joint>"""
+    links = "".join(f'<link name="{name}"/>' for name in "abcde")
+    control = '<ros2_control><joint name="driven"><command_interface name="effort"/></joint></ros2_control>'
+    limit = '<limit lower="-1" upper="1" velocity="1" effort="1"/>'
+    with pytest.raises(RobotDescriptionError, match="'lead' moves joints of the arm.*'under' moves joints of the arm"):
+        parse_robot_description(f'<robot name="r">{links}{joints.format(limit)}{control}</robot>', massless=True)
+    held = parse_robot_description(
+        f'<robot name="r">{links}{joints.format(limit)}{control}</robot>', massless=True, held={"lead": 0.5}
+    )
+    assert held.actuated == ("driven",) and held.outside == {"under": 0.0}
+
+
 def test_all_that_is_wrong_is_said_at_once() -> None:
     text = re.sub(r"<inertial>.*?</inertial>", "", robots.find("arm_7r")[0], flags=re.DOTALL)
     with pytest.raises(RobotDescriptionError) as error:
