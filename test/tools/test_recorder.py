@@ -10,6 +10,7 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from live import LiveGraph, own_domain
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from flexarm.msg import (
@@ -24,6 +25,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
 from flexarm_nodes.node import topics
+from flexarm_tools.recording.message_blocks import MOST, MessageBlocks
 from flexarm_tools.recording.message_rows import MessageRows, by_name
 from flexarm_tools.recording.recorder import Outcome, Recorder
 
@@ -54,7 +56,9 @@ def test_estimates_of_the_base_are_recorded_by_name():
     rows, names = MessageRows(model, ""), model.elastic_joint_names
     known = rows.columns(2)
     message = FlexibleState(elastic_joints=list(names[::-1]), deflection=[2.0, 1.0], deflection_rate=[20.0, 10.0])
-    rows.fills[topics.FLEXIBLE_STATE](known, 1, message)
+    blocks = MessageBlocks(FlexibleState, lambda block: rows.fills[topics.FLEXIBLE_STATE](known, block))
+    blocks.add(1, serialize_message(message))
+    blocks.end()
     np.testing.assert_array_equal(known["estimated_deflection"], [[np.nan, np.nan], [1.0, 2.0]])
     np.testing.assert_array_equal(known["estimated_deflection_rate"], [[np.nan, np.nan], [10.0, 20.0]])
 
@@ -257,6 +261,25 @@ def test_an_arm_of_rigid_links_is_not_asked_for_modes(live, planar_3r):
 
 
 def test_values_are_picked_by_name_and_missing_ones_are_nan():
-    assert by_name(("a", "b"), ["b", "a"], [1.0, 2.0]) == [2.0, 1.0]
-    assert by_name(("a",), ["a"], [7.0]) == [7.0]
-    assert np.isnan(by_name(("a", "b"), ["a"], [])).all()
+    np.testing.assert_array_equal(by_name(("a", "b"), ["b", "a"], np.array([[1.0, 2.0], [3.0, 4.0]])), [[2, 1], [4, 3]])
+    np.testing.assert_array_equal(by_name(("a", "c"), ["a"], np.array([[7.0]])), [[7.0, np.nan]])
+    assert np.isnan(by_name(("a", "b"), ["a"], np.empty((3, 0)))).all()
+
+
+def test_messages_with_other_words_get_a_block_of_their_own_and_full_ones_are_handed_over(planar_3r):
+    rows = MessageRows(planar_3r, "")
+    known, sizes = rows.columns(2 * MOST), []
+
+    def take(block):
+        sizes.append(len(block.rows))
+        rows.fills[topics.DESIRED_JOINT_REFERENCE](known, block)
+
+    blocks, names = MessageBlocks(JointReference, take), list(planar_3r.joint_names)
+    for row in range(MOST + 3):
+        blocks.add(row, serialize_message(JointReference(names=names, position=[float(row), 2.0, 3.0])))
+    blocks.add(MOST + 5, serialize_message(JointReference(names=names[::-1], position=[6.0, 5.0, 4.0])))
+    blocks.end()
+    assert sizes == [MOST, 3, 1]
+    np.testing.assert_array_equal(known["desired_position"][: MOST + 3, 0], np.arange(MOST + 3.0))
+    np.testing.assert_array_equal(known["desired_position"][MOST + 5], [4.0, 5.0, 6.0])
+    assert np.isnan(known["desired_position"][MOST + 3 : MOST + 5]).all()

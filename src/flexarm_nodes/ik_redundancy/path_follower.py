@@ -20,7 +20,7 @@ from flexarm_core.pipeline.redundancy_stage import FOLLOWING, HOLDING, PLANNING,
 from flexarm_core.types import Array
 from flexarm_nodes.ik_redundancy.resolution import Resolution
 from flexarm_nodes.messages.conversions import doubles, nanoseconds_to_stamp
-from flexarm_nodes.messages.path import check_goal, fill_rows, joint_trajectory_to_message
+from flexarm_nodes.messages.path import check_goal, deviations, joint_trajectory_to_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.diagnostics import ERROR
 from flexarm_nodes.node.goal_server import GoalServer
@@ -221,7 +221,8 @@ class PathFollower:
         assert self._handle is not None
         feedback = FollowCartesianPath.Feedback(fraction=sample.fraction, joint_deviation=deviation)
         feedback.position_error, feedback.orientation_error = errors.tolist()
-        fill_rows(feedback, sample.status)
+        for field, names in deviations(sample.status).items():
+            setattr(feedback, field, list(names))
         feedback.header.stamp, feedback.header.frame_id = nanoseconds_to_stamp(stamp), self._chain.base_frame
         self._handle.publish_feedback(feedback)
 

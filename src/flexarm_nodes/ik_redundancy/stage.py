@@ -20,7 +20,7 @@ from flexarm_nodes.ik_redundancy.parameters import IK_PARAMETERS
 from flexarm_nodes.ik_redundancy.path_follower import PathFollower
 from flexarm_nodes.ik_redundancy.resolution import Resolution
 from flexarm_nodes.ik_redundancy.service import answer_solve_ik
-from flexarm_nodes.messages.path import redundancy_state_to_message
+from flexarm_nodes.messages.path import redundancy_state_form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Output, Status, Values, joint_output
 from flexarm_nodes.node.diagnostics import OK, WARN
@@ -89,7 +89,7 @@ def built_redundancy(values: Values, model: ArmModel) -> BuiltStage:
 
     def make(tick: Tick) -> Any:
         activity = ACTIVITIES[stage.activity]
-        return redundancy_state_to_message(tick.stamp, model.base_frame, activity, stage.fraction, stage.status)
+        return redundancy_state_form(tick.stamp, model.base_frame, activity, stage.fraction, stage.status)
 
     def status(tick: Tick) -> Status:
         remark, found = tick.remarks.get(stage.name, ""), stage.status

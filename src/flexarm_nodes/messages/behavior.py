@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Vector3, Wrench
+from geometry_msgs.msg import Accel, Twist, Vector3, Wrench
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rclpy.parameter import parameter_value_to_python
+from std_msgs.msg import Header
 
 from flexarm.msg import Behavior as BehaviorMessage
 from flexarm.msg import BehaviorContribution, BehaviorSet, BehaviorStatus
@@ -15,7 +17,10 @@ from flexarm_core.behavior_impedance.behavior import ActiveBehavior, BehaviorSpe
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
+from flexarm_nodes.messages.cdr import unchecked
 from flexarm_nodes.messages.conversions import doubles, nanoseconds_to_stamp, stamp_to_nanoseconds
+
+PAIRS = {Wrench: ("force", "torque"), Twist: ("linear", "angular"), Accel: ("linear", "angular")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,31 +96,39 @@ def behavior_status_to_message(
         wrench: (6,) external wrench on the tool at its origin, base link's axes [N, N*m]; None: no valid reading.
     """
     output, chain = controller.output, controller.arm.chain
-    message = BehaviorStatus(joint_names=list(chain.joint_names), wrench_valid=wrench is not None)
-    message.header.stamp, message.header.frame_id = nanoseconds_to_stamp(stamp), chain.base_frame
-    message.behaviors = [_contribution(active) for active in controller.behaviors]
-    message.wrench = _wrench(np.zeros(6) if wrench is None else wrench)
-    message.position_error, message.orientation_error = vector(output.error[:3]), vector(output.error[3:])
-    message.acceleration.linear, message.acceleration.angular = (
-        vector(output.acceleration[:3]),
-        vector(output.acceleration[3:]),
+    return unchecked(
+        BehaviorStatus,
+        header=Header(stamp=nanoseconds_to_stamp(stamp), frame_id=chain.base_frame),
+        joint_names=list(chain.joint_names),
+        behaviors=[_contribution(active) for active in controller.behaviors],
+        wrench=_pair(Wrench, np.zeros(6) if wrench is None else wrench),
+        wrench_valid=wrench is not None,
+        position_error=_vector(output.error[:3]),
+        orientation_error=_vector(output.error[3:]),
+        acceleration=_pair(Accel, output.acceleration),
+        transition=controller.transition,
+        held=output.held,
+        stalled=bool(output.stalled),
+        hindered_by=list(output.hindered_by),
     )
-    message.transition = controller.transition
-    message.held, message.stalled, message.hindered_by = output.held, bool(output.stalled), list(output.hindered_by)
-    return message
 
 
 def _contribution(active: ActiveBehavior) -> BehaviorContribution:
     out, failed = active.out, bool(active.failure)
-    takes_part = active.joined and not failed
-    message = BehaviorContribution(name=active.spec.name, kind=active.spec.kind, active=takes_part)
-    message.failure, message.note = active.failure, "" if failed else note(active)
-    message.force = _wrench(out.force)
-    message.twist.linear, message.twist.angular = vector(out.twist[:3]), vector(out.twist[3:])
-    message.offset_position, message.offset_rotation = vector(out.offset[:3]), vector(out.offset[3:])
-    message.effort = doubles(out.effort + out.yielding)
-    message.measure = float(out.measure[0])
-    return message
+    return unchecked(
+        BehaviorContribution,
+        name=active.spec.name,
+        kind=active.spec.kind,
+        active=active.joined and not failed,
+        failure=active.failure,
+        note="" if failed else note(active),
+        force=_pair(Wrench, out.force),
+        twist=_pair(Twist, out.twist),
+        offset_position=_vector(out.offset[:3]),
+        offset_rotation=_vector(out.offset[3:]),
+        effort=doubles(out.effort + out.yielding),
+        measure=float(out.measure[0]),
+    )
 
 
 def note(active: ActiveBehavior) -> str:
@@ -126,5 +139,11 @@ def note(active: ActiveBehavior) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-def _wrench(spatial: Array) -> Wrench:
-    return Wrench(force=vector(spatial[:3]), torque=vector(spatial[3:]))
+def _vector(values: Array) -> Vector3:
+    x, y, z = values.tolist()
+    return unchecked(Vector3, x=x, y=y, z=z)
+
+
+def _pair(kind: Any, spatial: Array) -> Any:
+    """Return the message of a spatial vector (6,): a wrench, a twist or an acceleration."""
+    return unchecked(kind, **dict(zip(PAIRS[kind], (_vector(spatial[:3]), _vector(spatial[3:])), strict=True)))

@@ -46,6 +46,11 @@ class Form:
             _set(message, name, value)
         return self.write(message)
 
+    def alike(self, other: Form) -> bool:
+        """Return whether another form has the same fields, of the same sizes, and the same words."""
+        sizes = [{name: len(values) for name, values in form.numbers.items()} for form in (self, other)]
+        return self.words == other.words and sizes[0] == sizes[1]
+
     def write(self, message: Any) -> Any:
         """Write stamp and numbers into a message with the same words, and return it."""
         if self.stamp is not None:
@@ -109,6 +114,29 @@ class Template:
             run.read(raw).tobytes() != run.read(other).tobytes() for run in again.numbers.values()
         ):
             raise InputError(f"{form.kind.__name__} is not laid out as expected")
+
+
+class FormWriter:
+    """Writes the forms of a topic as bytes: into those of the form before, where only its numbers are new."""
+
+    def __init__(self) -> None:
+        """Know no form yet."""
+        self._template: Template | None = None
+        self._before: Form | None = None  # the newest form, if there is no template for it
+        self._plain = False  # messages of this type cannot be prepared
+
+    def write(self, form: Form) -> bytes:
+        """Return the bytes of a form."""
+        if self._template is not None and self._template.fits(form):
+            return self._template.write(form)
+        before, self._before = self._before, form
+        if not self._plain and before is not None and before.alike(form):
+            try:
+                self._template = Template(form)
+            except InputError:
+                self._plain = True
+        raw: bytes = serialize_message(form.message())
+        return raw
 
 
 def _set(message: Any, path: str, value: Any) -> None:

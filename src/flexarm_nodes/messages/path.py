@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Pose, Vector3
+from geometry_msgs.msg import Pose
 from trajectory_msgs.msg import JointTrajectory as JointTrajectoryMessage
 from trajectory_msgs.msg import JointTrajectoryPoint
 
@@ -24,6 +25,7 @@ from flexarm_core.robot.base_link import BaseLink
 from flexarm_core.turns import Turns
 from flexarm_core.types import Array
 from flexarm_nodes.messages.conversions import doubles, nanoseconds_to_stamp, quaternion_to_rotation
+from flexarm_nodes.messages.form import Form, Numbers
 
 KINDS = {PathSegment.LINE: "LINE", PathSegment.ARC: "ARC", PathSegment.SPLINE: "SPLINE"}
 POSES = {PathSegment.LINE: 1, PathSegment.ARC: 2}
@@ -128,9 +130,9 @@ def tolerances(goal: FollowCartesianPath.Goal, values: Mapping[str, Any]) -> tup
     return position, orientation
 
 
-def redundancy_state_to_message(
+def redundancy_state_form(
     stamp: int, frame: str, activity: int, fraction: float, status: RedundancyStatus | None
-) -> RedundancyState:
+) -> Form:
     """Return the RedundancyState of a sample.
 
     Args:
@@ -140,22 +142,27 @@ def redundancy_state_to_message(
         fraction: completed fraction of the path, 0 to 1.
         status: status of the redundancy resolution, or None if no pose is requested.
     """
-    message = RedundancyState(activity=activity, fraction=fraction)
-    message.header.stamp, message.header.frame_id = nanoseconds_to_stamp(stamp), frame
+    numbers: dict[str, Numbers] = {"activity": (activity,), "fraction": (fraction,)}
+    words: dict[str, Any] = {"header.frame_id": frame}
     if status is not None:
-        x, y, z = status.position_error.tolist()
-        message.position_error = Vector3(x=x, y=y, z=z)
-        x, y, z = status.rotation_error.tolist()
-        message.orientation_error = Vector3(x=x, y=y, z=z)
-        message.condition_number = 0.0 if np.isnan(status.condition_number) else float(status.condition_number)
-        fill_rows(message, status)
-    return message
+        condition = status.condition_number
+        numbers |= {
+            "position_error": status.position_error,
+            "orientation_error": status.rotation_error,
+            "condition_number": (0.0 if math.isnan(condition) else condition,),
+        }
+        words |= deviations(status)
+    return Form(RedundancyState, numbers, words, stamp)
 
 
-def fill_rows(message: RedundancyState | FollowCartesianPath.Feedback, status: RedundancyStatus) -> None:
-    """Write into a message which task rows and joints deviate from the request."""
-    message.dropped_rows, message.damped_rows = list(status.dropped), list(status.damped)
-    message.cut_rows, message.limited_joints = list(status.cut), list(status.limited)
+def deviations(status: RedundancyStatus) -> dict[str, tuple[str, ...]]:
+    """Return which task rows and joints deviate from the request, by field of a message."""
+    return {
+        "dropped_rows": status.dropped,
+        "damped_rows": status.damped,
+        "cut_rows": status.cut,
+        "limited_joints": status.limited,
+    }
 
 
 def joint_trajectory_to_message(

@@ -1,4 +1,4 @@
-"""MessageRows: maps each recorded message to the fields of its row in a recording."""
+"""MessageRows: maps recorded messages to the fields of their rows in a recording."""
 
 from __future__ import annotations
 
@@ -6,21 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped, Wrench, WrenchStamped
-from sensor_msgs.msg import JointState
+from numpy.typing import NDArray
 
-from flexarm.msg import (
-    BaseReaction,
-    BaseWrenchEstimate,
-    BehaviorStatus,
-    CartesianReference,
-    FlexibleState,
-    JointReference,
-    RedundancyState,
-    StrainState,
-)
+from flexarm.msg import BehaviorStatus
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.node import topics
+from flexarm_tools.recording.message_blocks import MessageBlock
 from flexarm_tools.recording.recording import mode_names, recording_shapes, unknown_values
 
 
@@ -42,14 +33,15 @@ class MessageRows:
 
     Attributes:
         modes: modes of the robot's flexible links, ``link/mode``.
-        fills: by topic, the function that writes a message into a row of the fields.
+        fills: by topic, the function that writes messages with the same words into their rows of the fields.
+        texts: by topic whose words change all the time, the function that writes one message into a row.
     """
 
     def __init__(self, model: ArmModel, base_wrench: str) -> None:
         """Set the robot model and the topic of the force/torque sensor under the base; empty: there is no sensor."""
         self._model, self._wrench = model, base_wrench
         self.modes = mode_names(model.description)
-        self.fills: dict[str, Callable[[Columns, int, Any], None]] = {
+        self.fills: dict[str, Callable[[Columns, MessageBlock], None]] = {
             topics.TRUE_JOINT_STATES: self._fill_joints,
             topics.TRUE_TOOL_POSE: self._fill_pose,
             topics.TRUE_TOOL_POSE_IN_BASE: self._fill_pose_in_base,
@@ -63,77 +55,81 @@ class MessageRows:
             topics.DESIRED_JOINT_REFERENCE: self._fill_desired,
             topics.JOINT_REFERENCE: self._fill_given,
             topics.REDUNDANCY_STATE: self._fill_redundancy,
-            topics.BEHAVIOR_STATUS: self._fill_behaviors,
             topics.FLEXIBLE_STATE: self._fill_estimate,
             topics.STRAIN: self._fill_strain,
             topics.BASE_WRENCH_ESTIMATE: self._fill_base_wrench_estimate,
         }
+        self.texts: dict[str, Callable[[Columns, int, Any], None]] = {topics.BEHAVIOR_STATUS: self._fill_behaviors}
 
     def columns(self, ticks: int) -> Columns:
         """Return the fields of a recording, to be filled by messages."""
         counts = (self._model.n, self._model.m, len(self.modes), len(self._model.description.strain_gauges))
         return Columns(recording_shapes(ticks, *counts))
 
-    def _fill_joints(self, known: Columns, row: int, message: JointState) -> None:
+    def _fill_joints(self, known: Columns, said: MessageBlock) -> None:
         n = self._model.n  # ground truth: actuated joints first, then elastic joints, in the order of the description
-        known["position"][row], known["deflection"][row] = message.position[:n], message.position[n:]
-        known["velocity"][row], known["deflection_rate"][row] = message.velocity[:n], message.velocity[n:]
-        known["effort"][row] = message.effort[:n]
+        rows, position, velocity = said.rows, said.numbers("position"), said.numbers("velocity")
+        known["position"][rows], known["deflection"][rows] = position[:, :n], position[:, n:]
+        known["velocity"][rows], known["deflection_rate"][rows] = velocity[:, :n], velocity[:, n:]
+        known["effort"][rows] = said.numbers("effort")[:, :n]
 
     @staticmethod
-    def _fill_pose(known: Columns, row: int, message: PoseStamped) -> None:
-        known["tool_position"][row] = _point(message.pose.position)
-        orientation = message.pose.orientation
-        known["tool_rotation"][row] = orientation.x, orientation.y, orientation.z, orientation.w
+    def _fill_pose(known: Columns, said: MessageBlock) -> None:
+        known["tool_position"][said.rows] = said.numbers("pose.position")
+        known["tool_rotation"][said.rows] = said.numbers("pose.orientation")
 
     @staticmethod
-    def _fill_pose_in_base(known: Columns, row: int, message: PoseStamped) -> None:
-        known["tool_position_in_base"][row] = _point(message.pose.position)
+    def _fill_pose_in_base(known: Columns, said: MessageBlock) -> None:
+        known["tool_position_in_base"][said.rows] = said.numbers("pose.position")
 
     @staticmethod
-    def _fill_reference(known: Columns, row: int, message: CartesianReference) -> None:
-        known["reference_position"][row] = _point(message.pose.position)
-        known["reference_acceleration"][row] = _point(message.accel.linear)
-        known["reference_frame"] = message.header.frame_id
-        known["reference_axes"] = np.array(message.axes, dtype=bool)
+    def _fill_reference(known: Columns, said: MessageBlock) -> None:
+        known["reference_position"][said.rows] = said.numbers("pose.position")
+        known["reference_acceleration"][said.rows] = said.numbers("accel.linear")
+        known["reference_frame"] = said.example.header.frame_id
+        known["reference_axes"] = said.numbers("axes")[-1]
 
     @staticmethod
-    def _fill_path(known: Columns, row: int, message: CartesianReference) -> None:
-        known["path_position"][row] = _point(message.pose.position)
-        known["path_frame"] = message.header.frame_id
+    def _fill_path(known: Columns, said: MessageBlock) -> None:
+        known["path_position"][said.rows] = said.numbers("pose.position")
+        known["path_frame"] = said.example.header.frame_id
 
     @staticmethod
-    def _fill_reaction(known: Columns, row: int, message: BaseReaction) -> None:
-        known["coupling_momentum"][row] = message.coupling_momentum
-        for name in ("smallest_coupling_singular_value", "smallest_restricted_singular_value", "damping"):
-            known[name][row] = getattr(message, name)
-        known["vibration_damping"][row] = message.vibration_damping
+    def _fill_reaction(known: Columns, said: MessageBlock) -> None:
+        known["coupling_momentum"][said.rows] = said.numbers("coupling_momentum")
+        for name in (
+            "smallest_coupling_singular_value", "smallest_restricted_singular_value", "damping", "vibration_damping",
+        ):  # fmt: skip
+            known[name][said.rows] = said.numbers(name)[:, 0]
 
     @staticmethod
-    def _fill_wrench(known: Columns, row: int, message: WrenchStamped) -> None:
-        known["base_wrench"][row] = _wrench(message.wrench)
+    def _fill_wrench(known: Columns, said: MessageBlock) -> None:
+        known["base_wrench"][said.rows] = said.numbers("wrench")
 
     @staticmethod
-    def _fill_contact(known: Columns, row: int, message: WrenchStamped) -> None:
-        known["contact_wrench"][row] = _wrench(message.wrench)
+    def _fill_contact(known: Columns, said: MessageBlock) -> None:
+        known["contact_wrench"][said.rows] = said.numbers("wrench")
 
-    def _fill_friction(self, known: Columns, row: int, message: JointState) -> None:
-        known["true_friction"][row] = by_name(self._model.joint_names, message.name, message.effort)
+    def _fill_friction(self, known: Columns, said: MessageBlock) -> None:
+        known["true_friction"][said.rows] = by_name(self._model.joint_names, said.example.name, said.numbers("effort"))
 
-    def _fill_desired(self, known: Columns, row: int, message: JointReference) -> None:
-        known["desired_position"][row] = by_name(self._model.joint_names, message.names, message.position)
+    def _fill_desired(self, known: Columns, said: MessageBlock) -> None:
+        known["desired_position"][said.rows] = by_name(
+            self._model.joint_names, said.example.names, said.numbers("position")
+        )
 
-    def _fill_given(self, known: Columns, row: int, message: JointReference) -> None:
+    def _fill_given(self, known: Columns, said: MessageBlock) -> None:
         for field in ("velocity", "effort", "friction"):
-            values = by_name(self._model.joint_names, message.names, getattr(message, field))
-            known[f"reference_{field}"][row] = values
+            values = by_name(self._model.joint_names, said.example.names, said.numbers(field))
+            known[f"reference_{field}"][said.rows] = values
 
     @staticmethod
-    def _fill_redundancy(known: Columns, row: int, message: RedundancyState) -> None:
-        known["resolution_position_error"][row] = np.linalg.norm(_point(message.position_error))
-        known["resolution_orientation_error"][row] = np.linalg.norm(_point(message.orientation_error))
-        known["condition_number"][row] = message.condition_number or np.nan
-        known["rows_given_up"][row] = len(message.dropped_rows) + len(message.damped_rows)
+    def _fill_redundancy(known: Columns, said: MessageBlock) -> None:
+        rows, condition = said.rows, said.numbers("condition_number")[:, 0]
+        known["resolution_position_error"][rows] = np.linalg.norm(said.numbers("position_error"), axis=1)
+        known["resolution_orientation_error"][rows] = np.linalg.norm(said.numbers("orientation_error"), axis=1)
+        known["condition_number"][rows] = np.where(condition == 0.0, np.nan, condition)
+        known["rows_given_up"][rows] = len(said.example.dropped_rows) + len(said.example.damped_rows)
 
     @staticmethod
     def _fill_behaviors(known: Columns, row: int, message: BehaviorStatus) -> None:
@@ -141,40 +137,37 @@ class MessageRows:
         known["obstacle_distance"][row] = min(distances, default=np.nan)
         known["behaviors_held"][row] = float(bool(message.held))
 
-    def _fill_true_modes(self, known: Columns, row: int, message: FlexibleState) -> None:
-        known["modal_position"][row] = by_name(self.modes, message.modes, message.modal_position)
-        known["modal_rate"][row] = by_name(self.modes, message.modes, message.modal_rate)
+    def _fill_true_modes(self, known: Columns, said: MessageBlock) -> None:
+        for field in ("modal_position", "modal_rate"):
+            known[field][said.rows] = by_name(self.modes, said.example.modes, said.numbers(field))
 
-    def _fill_estimate(self, known: Columns, row: int, message: FlexibleState) -> None:
+    def _fill_estimate(self, known: Columns, said: MessageBlock) -> None:
         for field in ("deflection", "deflection_rate"):
-            values = by_name(self._model.elastic_joint_names, message.elastic_joints, getattr(message, field))
-            known[f"estimated_{field}"][row] = values
-        known["estimated_modal_position"][row] = by_name(self.modes, message.modes, message.modal_position)
-        known["estimated_modal_rate"][row] = by_name(self.modes, message.modes, message.modal_rate)
+            values = by_name(self._model.elastic_joint_names, said.example.elastic_joints, said.numbers(field))
+            known[f"estimated_{field}"][said.rows] = values
+        for field in ("modal_position", "modal_rate"):
+            known[f"estimated_{field}"][said.rows] = by_name(self.modes, said.example.modes, said.numbers(field))
 
-    def _fill_strain(self, known: Columns, row: int, message: StrainState) -> None:
+    def _fill_strain(self, known: Columns, said: MessageBlock) -> None:
         gauges = tuple(self._model.description.strain_gauges)
-        known["strain"][row] = by_name(gauges, message.names, message.strain)
+        known["strain"][said.rows] = by_name(gauges, said.example.names, said.numbers("strain"))
 
-    def _fill_base_wrench_estimate(self, known: Columns, row: int, message: BaseWrenchEstimate) -> None:
+    def _fill_base_wrench_estimate(self, known: Columns, said: MessageBlock) -> None:
         for field in ("torque", "friction"):
-            values = by_name(self._model.joint_names, message.names, getattr(message, field))
-            known[f"estimated_{field}"][row] = values
-        known["residual_wrench"][row] = _wrench(message.residual_wrench)
-        known["estimate_valid"][row] = message.valid
-        known["contact_detected"][row] = message.contact
-        known["correction_weight"][row] = message.correction_weight
+            values = by_name(self._model.joint_names, said.example.names, said.numbers(field))
+            known[f"estimated_{field}"][said.rows] = values
+        known["residual_wrench"][said.rows] = said.numbers("residual_wrench")
+        for name, field in (
+            ("estimate_valid", "valid"), ("contact_detected", "contact"), ("correction_weight", "correction_weight"),
+        ):  # fmt: skip
+            known[name][said.rows] = said.numbers(field)[:, 0]
 
 
-def by_name(wanted: Sequence[str], names: Sequence[str], values: Sequence[float]) -> list[float]:
-    """Return the values in the order of the wanted names, NaN for missing names: an estimator may know fewer modes."""
-    given = dict(zip(names, values, strict=False))  # an unknown quantity is an empty array
-    return [given.get(name, np.nan) for name in wanted]
-
-
-def _point(point: Any) -> tuple[float, float, float]:
-    return point.x, point.y, point.z
-
-
-def _wrench(wrench: Wrench) -> tuple[float, ...]:
-    return *_point(wrench.force), *_point(wrench.torque)
+def by_name(wanted: Sequence[str], names: Sequence[str], values: NDArray[Any]) -> NDArray[Any]:
+    """Return the values (k, count) in the order of the wanted names, NaN for missing ones: not every mode is known."""
+    found = np.full((len(values), len(wanted)), np.nan)
+    given = dict(zip(names, values.T, strict=False))  # an unknown quantity is an empty array
+    for column, name in zip(found.T, wanted, strict=True):
+        if name in given:
+            column[:] = given[name]
+    return found

@@ -41,6 +41,7 @@ from flexarm_nodes.messages.foreign_joints import ForeignJoints
 from flexarm_nodes.node import topics
 from flexarm_tools.graph.quiet_node import listening_node
 from flexarm_tools.graph.tapped_topic import TappedTopic
+from flexarm_tools.recording.message_blocks import MessageBlocks
 from flexarm_tools.recording.message_rows import Columns, MessageRows
 from flexarm_tools.recording.recording import Recording, RunEvent
 
@@ -173,7 +174,7 @@ class Recorder:
         for topic in truth:
             lost |= ~self._fill(known, topic, ticks, period)
         events, total = [*self._events, *outcome.events], int(lost.sum())
-        for topic in self._rows.fills:
+        for topic in (*self._rows.fills, *self._rows.texts):
             if self._raw[topic] and topic not in truth:  # topic of a node, which need not publish in every tick
                 absent, words = self._account(topic, self._fill(known, topic, ticks, period))
                 total += absent
@@ -234,16 +235,20 @@ class Recorder:
 
     def _fill(self, known: Columns, topic: str, ticks: int, period: int) -> NDArray[np.bool_]:
         """Write every message of a topic into its row; return which rows have a message."""
-        came, fill = np.zeros(ticks, dtype=bool), self._rows.fills[topic]
+        came, kind = np.zeros(ticks, dtype=bool), self._types[topic]
+        text = self._rows.texts.get(topic)
+        blocks = MessageBlocks(kind, lambda block: self._rows.fills[topic](known, block))
         for raw in self._raw[topic]:
-            try:
-                message = reader_of(self._types[topic])(raw)
-            except InputError:
-                continue  # damaged: counted as lost
-            row = stamp_to_nanoseconds(message.header.stamp) // period
-            if 0 <= row < ticks:
+            with contextlib.suppress(InputError):  # damaged: counted as lost
+                row = stamp_of(raw) // period
+                if not 0 <= row < ticks:
+                    continue
+                if text is not None:
+                    text(known, row, reader_of(kind)(raw))
+                else:
+                    blocks.add(row, raw)
                 came[row] = True
-                fill(known, row, message)
+        blocks.end()
         return came
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,10 @@ from flexarm_nodes.control_loop.loop import ControlLoop
 from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.hardware_gate.output import gate_words
 from flexarm_nodes.hardware_gate.parameters import gate_stage
+from flexarm_nodes.messages.cdr import message_reader
 from flexarm_nodes.messages.conversions import joint_readings_form, wrench_form
 from flexarm_nodes.messages.flexible import imu_form, strain_form
-from flexarm_nodes.messages.form import Form, Template
+from flexarm_nodes.messages.form import Form, FormWriter
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
@@ -45,6 +47,7 @@ from flexarm_nodes.plant.parameters import (
 from flexarm_nodes.registry import GATE, stage_kinds
 from flexarm_sim.measurement import Measurement
 from flexarm_tools.process.progress import Progress
+from flexarm_tools.recording.message_blocks import MessageBlocks
 from flexarm_tools.recording.message_rows import MessageRows
 from flexarm_tools.recording.recording import Recording, RunEvent
 from flexarm_tools.run.composition import compose_simulation, in_one_process
@@ -53,6 +56,7 @@ from flexarm_tools.run.runner import natural_period
 from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, Scenario
 from flexarm_tools.wiring.table import CONTROL_LOOP
 
+reader_of = cache(message_reader)
 LEVELS = {OK: "info", WARN: "warn", ERROR: "error"}
 REPEAT_AFTER = 0.5  # [s] simulation time in which a status that only changes its text is told once
 SHOWN = 50  # ticks between two updates of the progress
@@ -207,10 +211,10 @@ class ProcessRun:
         for name, built in self._loop.built.items():
             for out in built.outputs:
                 topic = names[name, out.topic]
-                if (topic := mapped.get(topic, topic)) in self._rows.fills:
+                if (topic := mapped.get(topic, topic)) in self._rows.fills or topic in self._rows.texts:
                     self._outputs.append((topic, out.make))
-        self._messages: dict[str, tuple[Any, Any]] = {}  # of each topic: words and names of the numbers, message
-        self._template: Template | None = None
+        self._writers: dict[str, FormWriter] = defaultdict(FormWriter)  # by topic
+        self._blocks: dict[str, MessageBlocks] = {}  # by topic
         self._tick: Tick | None = None
         self.model = self._loop.model
 
@@ -263,16 +267,18 @@ class ProcessRun:
             return None
         readings, pipeline = self._loop.readings, self._loop.pipeline
         for sensor, topic, form in self._plant.sensors(said):
-            message = self._message(topic, form)
-            if topic in self._rows.fills:
-                self._rows.fills[topic](self._known, row, message)
-            if sensor in readings.sensors:
+            recorded, taken = topic in self._rows.fills, sensor in readings.sensors
+            raw = self._writers[topic].write(form) if recorded or taken else b""
+            if recorded:
+                self._record(row, topic, form.kind, raw)
+            if taken:
                 try:
-                    readings.take(sensor, message)
+                    readings.take_raw(sensor, raw, reader_of(form.kind))
                 except InputError as error:
                     self._tell(CONTROL_LOOP, ERROR, str(error), said.stamp)
         try:
-            joints = readings.joints(self._bytes(joint_readings_form(said.stamp, (said.joints, said.elastic))))
+            form = joint_readings_form(said.stamp, (said.joints, said.elastic))
+            joints = readings.joints(self._writers[topics.JOINT_STATES].write(form))
         except InputError as error:
             command = pipeline.refuse(said.stamp, str(error))
             self._tell(CONTROL_LOOP, *gate_words(pipeline.gate.gate.status, topics.RESET_GATE), said.stamp)
@@ -285,24 +291,16 @@ class ProcessRun:
             self._tell(name, ERROR, failed, said.stamp)
         return tick.command
 
-    def _bytes(self, form: Form) -> bytes:
-        if self._template is None or not self._template.fits(form):
-            self._template = Template(form)
-        return self._template.write(form)
-
     def _fill(self, row: int, topic: str, made: Any) -> None:
-        if made is not None:
-            self._rows.fills[topic](self._known, row, self._message(topic, made) if isinstance(made, Form) else made)
+        if isinstance(made, Form):
+            self._record(row, topic, made.kind, self._writers[topic].write(made))
+        elif made is not None:
+            self._rows.texts[topic](self._known, row, made)
 
-    def _message(self, topic: str, form: Form) -> Any:
-        """Return the message of a form: that of the topic again where only its numbers are new."""
-        said = form.words, tuple(form.numbers)
-        before, message = self._messages.get(topic, (None, None))
-        if said == before:
-            return form.write(message)
-        message = form.message()
-        self._messages[topic] = said, message
-        return message
+    def _record(self, row: int, topic: str, kind: Any, raw: bytes) -> None:
+        if topic not in self._blocks:
+            self._blocks[topic] = MessageBlocks(kind, partial(self._rows.fills[topic], self._known))
+        self._blocks[topic].add(row, raw)
 
     def _apply_events(self, row: int) -> None:
         while self._pending and round(self._pending[0].at * self._scenario.rate) <= row:
@@ -336,6 +334,8 @@ class ProcessRun:
         self._events.append(RunEvent(now, source, LEVELS[level], text))
 
     def _recording(self, ticks: int, ended: str) -> Recording:
+        for blocks in self._blocks.values():
+            blocks.end()
         period, status = 1.0 / self._scenario.rate, self.gate.status
         whole = len(self._known["position"])
         cut = {

@@ -70,7 +70,7 @@ class Sender:
             return
         self._publisher.publish(what.message())
         before, self._before = self._before, what
-        if before is not None and before.words == what.words and _sizes(before) == _sizes(what):
+        if before is not None and before.alike(what):
             self.prepare(what)  # words that change all the time are not worth it
 
     def flush(self, longest: float) -> None:
@@ -84,7 +84,3 @@ class Sender:
     def _on_matched(self, _: Any) -> None:
         """A subscriber has come or gone."""
         self._looked = 0.0
-
-
-def _sizes(form: Form) -> dict[str, int]:
-    return {name: len(values) for name, values in form.numbers.items()}
