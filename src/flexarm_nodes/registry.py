@@ -30,6 +30,7 @@ GATE = "hardware_gate"
 STAGES = {  # in the usual order; where their kinds are within flexarm_nodes, and the node class of the gate
     "flexible_dynamics_estimator": "flexible_dynamics.estimator:KIND",
     "reference_generator": "references.stage:KIND",
+    "joint_trajectory_follower": "joint_trajectory.stage:KIND",
     "behavior_impedance_controller": "behavior_impedance.stage:KIND",
     "ik_redundancy_solver": "ik_redundancy.stage:KIND",
     "reactionless_path_controller": "reaction_null_space.reactionless_path_controller:KIND",

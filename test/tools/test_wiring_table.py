@@ -59,6 +59,7 @@ WHOLE_LOOP = {
 CASES: list[tuple[str, Path, dict[str, Any]]] = [
     ("reference_generator", BOOM, {"base_state_source": "flexible_state"}),
     ("reference_generator", ARM, MOVE),
+    ("joint_trajectory_follower", ARM, {}),
     ("behavior_impedance_controller", ARM, STREAM),
     ("behavior_impedance_controller", BOOM, {"output": "tool"}),
     ("behavior_impedance_controller", ARM, {"wrench_sensor": "none"}),

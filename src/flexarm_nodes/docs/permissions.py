@@ -36,6 +36,7 @@ OWN: dict[str, tuple[str, ...]] = {  # services beside those that every node has
     "simulated_plant": (topics.ADVANCE_SIMULATION, topics.GO_ON, topics.APPLY_PUSH),
 }
 ACTIONS: dict[str, tuple[str, ...]] = {
+    "joint_trajectory_follower": (topics.FOLLOW_JOINT_TRAJECTORY,),
     "ik_redundancy_solver": (topics.FOLLOW_CARTESIAN_PATH,),
     "base_wrench_torque_estimator": (topics.CALIBRATE_BASE_WRENCH,),
 }

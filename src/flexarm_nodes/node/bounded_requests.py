@@ -8,6 +8,7 @@ seconds, and a request may hold as many as a client likes. Here the parts are co
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -19,13 +20,20 @@ from rosidl_parser.definition import (
     NamespacedType,
 )
 
+from flexarm_core.joint_trajectory.points import MOST_POINTS
 from flexarm_nodes.messages.cdr import kind_of, slots_of
 
 MOST_PARTS = (
     1000  # messages and texts in the lists of a request; one takes 20 us, and several times that on a busy machine
 )
 MOST_NUMBERS = 100_000  # numbers in its lists
-TOO_LARGE = f"the request holds more than {MOST_PARTS} parts, or {MOST_NUMBERS} numbers: send less at a time"
+TOO_LARGE = (
+    f"the request holds more than {MOST_PARTS} parts, {MOST_NUMBERS} numbers, or {MOST_POINTS} points of a trajectory:"
+    " send less at a time"
+)
+
+# Called with a message in C: takes lists out of it, and returns what puts them back, and into the converted message.
+SetAside = Callable[[Any], tuple[Callable[[], None], Callable[[Any], None]]]
 
 _NUMBERS = {
     "boolean": ctypes.c_bool, "octet": ctypes.c_uint8, "char": ctypes.c_uint8, "wchar": ctypes.c_uint16,
@@ -54,10 +62,15 @@ def bound_service(service: Any) -> None:
     service.srv_type = SimpleNamespace(Request=_bounded(kind.Request), Response=kind.Response)
 
 
-def bound_action(action: Any) -> Any:
+def bound_message(kind: Any, set_aside: SetAside) -> Any:
+    """Return what stands for a message type where bytes are deserialized to messages of a bounded size."""
+    return _bounded(kind, set_aside)
+
+
+def bound_action(action: Any, set_aside: SetAside | None = None) -> Any:
     """Return what stands for an action's type in a server that is to get goals of a bounded size; see bound_service."""
     request = action.Impl.SendGoalService.Request
-    goal = SimpleNamespace(Request=_bounded(request), Response=action.Impl.SendGoalService.Response)
+    goal = SimpleNamespace(Request=_bounded(request, set_aside), Response=action.Impl.SendGoalService.Response)
     parts = {name: getattr(action.Impl, name) for name in dir(action.Impl) if not name.startswith("_")}
     return SimpleNamespace(
         Goal=action.Goal,
@@ -79,21 +92,29 @@ class _TooLarge:
 
 
 @cache
-def _bounded(kind: Any) -> Any:
+def _bounded(kind: Any, set_aside: SetAside | None = None) -> Any:
     """Return a class that stands for a message type where rclpy converts a message; its objects are of the type."""
     meta, structure = type(kind), _structure(kind)
     meta.__import_type_support__()
     original = meta._CONVERT_TO_PY
     convert = _CONVERT(_capsule_pointer(original, _capsule_name(original)))
+    nothing: Any = lambda *_: None  # noqa: E731
     instead: Any = type(f"TooLarge{kind.__name__}", (_TooLarge, kind), {"__slots__": ()})
 
     def converted(message: int) -> Any:
+        held, left = structure.from_address(message), [MOST_PARTS, MOST_NUMBERS]
+        put_back, fill = nothing, nothing
         try:
-            left = [MOST_PARTS, MOST_NUMBERS]
-            _count(structure.from_address(message), kind, left)
+            if set_aside is not None:
+                put_back, fill = set_aside(held)
+            _count(held, kind, left)
+            made = convert(message)
+            fill(made)
         except OverflowError:
             return instead()
-        return convert(message)
+        finally:
+            put_back()
+        return made
 
     bounded = _CONVERT(converted)
     address = ctypes.cast(bounded, ctypes.c_void_p).value

@@ -11,7 +11,7 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
 from flexarm_core.errors import FlexarmError, InputError
-from flexarm_nodes.node.bounded_requests import TOO_LARGE, bound_action, is_too_large
+from flexarm_nodes.node.bounded_requests import TOO_LARGE, SetAside, bound_action, is_too_large
 
 
 class GoalServer(ActionServer):
@@ -32,6 +32,7 @@ class GoalServer(ActionServer):
         check: Callable[[Any], None],
         refuse: Callable[[str], None],
         on_accepted: Callable[[ServerGoalHandle], None],
+        set_aside: SetAside | None = None,
     ) -> None:
         """Offer an action on a node.
 
@@ -42,6 +43,7 @@ class GoalServer(ActionServer):
             check: raises FlexarmError to reject a goal.
             refuse: called with the reason why a goal was rejected: the client only learns that it was.
             on_accepted: begins an accepted goal; every cancel request is accepted and is visible in the goal handle.
+            set_aside: takes lists out of goals before they are converted, see bounded_requests.
         """
 
         def ask(goal: Any) -> GoalResponse:
@@ -76,7 +78,7 @@ class GoalServer(ActionServer):
             handle_accepted_callback=accept,
             cancel_callback=lambda handle: CancelResponse.ACCEPT,
         )
-        self._action_type, self._too_large = bound_action(action), False
+        self._action_type, self._too_large = bound_action(action, set_aside), False
 
     async def _execute_goal_request(self, request_header_and_message: Any) -> None:
         self._too_large = is_too_large(request_header_and_message[1])
@@ -87,12 +89,15 @@ class GoalServer(ActionServer):
         if execute_callback is not None:
             super().notify_execute(goal_handle, execute_callback)
 
-    def finish(self, handle: ServerGoalHandle, result: Any) -> None:
-        """Set the result of a goal; its error code decides whether the goal succeeded, was canceled or aborted."""
-        if result.error_code == result.SUCCESSFUL:
-            handle.succeed()
-        elif result.error_code == result.CANCELED:
+    def finish(self, handle: ServerGoalHandle, result: Any, *, canceled: bool = False) -> None:
+        """Set the result of a goal; its error code decides whether the goal succeeded, was canceled or aborted.
+
+        An action without a code for it says ``canceled``.
+        """
+        if canceled or result.error_code == getattr(result, "CANCELED", None):
             handle.canceled()
+        elif result.error_code == result.SUCCESSFUL:
+            handle.succeed()
         else:
             handle.abort()
         self.notify_execute(handle, lambda _: result)

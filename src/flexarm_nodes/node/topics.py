@@ -39,6 +39,8 @@ ZERO_WRENCH = "~/zero_wrench"
 MARKERS = "~/markers"
 BASE_WRENCH_ESTIMATE = "base_wrench_estimate"
 CALIBRATE_BASE_WRENCH = "~/calibrate"
+FOLLOW_JOINT_TRAJECTORY = "joint_trajectory_follower/follow_joint_trajectory"
+FOLLOWED_TRAJECTORY = "joint_trajectory_follower/joint_trajectory"
 CONTROLLER_TRAJECTORY = "joint_trajectory_controller/joint_trajectory"
 
 

@@ -106,8 +106,8 @@ def writers_of(topic: str) -> tuple[str, ...]:
     named = {
         topics.CARTESIAN_REFERENCE: ("reference_generator", "behavior_impedance_controller"),
         topics.PATH_REFERENCE: ("reference_generator",),
-        topics.DESIRED_JOINT_REFERENCE: ("reference_generator",),
-        topics.JOINT_REFERENCE: tuple(STAGES)[2:-1],
+        topics.DESIRED_JOINT_REFERENCE: ("reference_generator", "joint_trajectory_follower"),
+        topics.JOINT_REFERENCE: tuple(STAGES)[3:-1],
         topics.FLEXIBLE_STATE: ("flexible_dynamics_estimator",),
         topics.JOINT_STATES: (PLANT,),
     }

@@ -1,0 +1,1 @@
+"""Following of joint trajectories that a planner sends: rules, interpolation, tolerances, preemption, stops."""

@@ -1,0 +1,65 @@
+"""Stage joint_trajectory_follower: DECIDE, trajectories of a planner -> joint references (core: joint_trajectory)."""
+
+from __future__ import annotations
+
+from flexarm_core.joint_trajectory.follower import TrajectoryFollower, TrajectoryFollowerConfig
+from flexarm_core.path.input_shaping import SHAPERS, make_shaper
+from flexarm_core.pipeline.tick import Tick
+from flexarm_core.pipeline.trajectory_stage import TrajectoryStage
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import RobotDescription
+from flexarm_nodes.joint_trajectory.interfaces import TrajectoryInterfaces
+from flexarm_nodes.node import topics
+from flexarm_nodes.node.built_stage import BuiltStage, Status, Values, joint_output
+from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.parameters import Parameter, record_of, rows
+from flexarm_nodes.node.ports import JOINTS, MOTION, STATES, Input, Output, Ports, Role, Use
+from flexarm_nodes.node.stage.kind import StageKind
+
+PARAMETERS = (
+    *rows(TrajectoryFollowerConfig, live=True),
+    Parameter("action_monitor_rate", "double", 20.0, "rate of the feedback on a goal", "Hz", 0.1, 1000.0, live=True),
+    Parameter("shaper", "string", "none",
+        "input shaper of trajectories: zero vibration (zv), zero vibration and derivative (zvd), or none; a trajectory"
+        " ends later by its length", choices=SHAPERS),
+    Parameter("shaper_frequency", "double[]", [], "natural frequency of each vibration mode that it suppresses",
+        "Hz", 0.0),
+    Parameter("shaper_damping_ratio", "double[]", [0.0],
+        "damping ratio of these modes; one for all modes or one per mode", "", 0.0, 0.99),
+)  # fmt: skip
+
+
+def built_follower(values: Values, model: ArmModel) -> BuiltStage:
+    """Return the stage that follows trajectories, with its output.
+
+    Raises:
+        ConfigError: a parameter is invalid for this arm.
+    """
+    shaper = make_shaper(values["shaper"], values["shaper_frequency"], values["shaper_damping_ratio"])
+    follower = TrajectoryFollower(
+        model.joint_names, model.turns, model.lower, model.upper, model.velocity_limit,
+        record_of(TrajectoryFollowerConfig, values), lambda first, last: shaper,
+    )  # fmt: skip
+    stage = TrajectoryStage(follower)
+    interfaces = TrajectoryInterfaces(stage, values)
+
+    def change(changed: Values) -> None:
+        follower.use(record_of(TrajectoryFollowerConfig, changed))
+        interfaces.values = changed
+
+    def status(tick: Tick) -> Status:
+        return (WARN, follower.remark, {}) if follower.remark else (OK, follower.activity, {})
+
+    output = joint_output(stage.name, model, topics.DESIRED_JOINT_REFERENCE)
+    return BuiltStage(stage, change, (output,), interfaces=interfaces, status=status)
+
+
+def _ports(values: Values, description: RobotDescription, tool: str) -> Ports:
+    """Return the topics that the stage uses."""
+    return Ports(
+        (STATES, Input(topics.FOLLOWED_TRAJECTORY, "JointTrajectory", Use.HEARD)),
+        (Output(topics.DESIRED_JOINT_REFERENCE, JOINTS, Role.LEADS, MOTION),),
+    )
+
+
+KIND = StageKind("joint_trajectory_follower", "flexarm", PARAMETERS, built_follower, (), ports_of=_ports, massless=True)
