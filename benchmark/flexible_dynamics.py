@@ -25,6 +25,7 @@ MEASURES = (
     speed.aba_ratios,
     speed.dense_ratios,
     speed.growth_exponent,
+    speed.carried_over,
     speed.exudyn_speed_ratio,
     start.cold_start,
     start.node_start,

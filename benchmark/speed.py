@@ -11,8 +11,10 @@ import pinocchio
 from chain import CHAIN_ANGLE, CHAIN_GRAVITY, arm_urdf, chain_time_per_ms, chain_tip_trajectory, chain_urdf
 
 from flexarm_core.flexible_dynamics import integration, recursion
+from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
-from flexarm_core.types import Array
+from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig
+from flexarm_core.types import ArmState, Array, FlexibleState, JointReference
 from flexarm_tools.metrics.figures import Figure, parse_goal
 
 REPEATS = 21
@@ -100,6 +102,49 @@ def growth_exponent() -> list[Figure]:
     meaning = "exponent of time over number of links, 2 to 64 links of 3 modes"
     details: dict[str, bool | float | str] = {f"links_{n}_us": took * 1e6 for n, took in zip(sizes, times, strict=True)}
     return [Figure("growth_exponent", slope, "1", parse_goal("<= 1.1"), meaning, details=details)]
+
+
+def carried_over() -> list[Figure]:
+    """Law accelerations at 1 kHz on 20 bodies of 3 modes: all computed at each sample, or carried over for 10 ms."""
+    model = FlexibleModel(arm_urdf(20, 3))
+    n, modes, rng = len(model.actuated), len(model.modal), np.random.default_rng(0)
+    phase, amplitude, none = rng.uniform(0.0, 6.0, n), rng.uniform(0.3, 1.0, n), np.zeros(0)
+    motion, w = VibrationDampingConfig(100.0, 20.0), 0.1 / amplitude  # joints at up to 0.1 rad/s
+    fresh, carrying = (
+        FlexibleController(
+            model,
+            FlexibleControllerConfig("accelerations", motion, carry_over=t, tolerance=1e-6, check_gains=False),
+        )
+        for t in (0.0, 0.01)
+    )
+    error = bound = 0.0
+    took: dict[FlexibleController, list[int]] = {fresh: [], carrying: []}
+    for k in range(1100):
+        t, stamp = k * 1e-3, k * 1_000_000
+        q, v, a = amplitude * np.sin(w * t + phase), 0.1 * np.cos(w * t + phase), -0.1 * w * np.sin(w * t + phase)
+        swing = 30.0 * t + np.arange(modes)
+        eta, rate = 1e-3 * np.sin(swing), 0.03 * np.cos(swing)
+        joints, bent = ArmState(stamp, q, v, none, none), FlexibleState(stamp, none, none, none, eta, rate, none)
+        reference, efforts = JointReference(stamp, q + 1e-3, v, a), {}
+        for controller in (fresh, carrying) if k % 2 else (carrying, fresh):  # interleaved
+            began = time.thread_time_ns()
+            found = controller.update(joints, bent, reference).effort
+            took[controller].append(time.thread_time_ns() - began)
+            efforts[controller] = np.zeros(n) if found is None else found
+        model.articulate(np.append(q, eta), np.append(v, rate), step=1e-3)
+        expected, other = (model.accelerate(efforts[controller]) for controller in (fresh, carrying))
+        scale = max(1.0, float(np.abs(expected).max()))
+        error = max(error, float(np.abs(other - expected).max()) / scale)
+        bound = max(bound, carrying.carried_over_error / scale)
+    theirs, ours = (float(np.mean(took[controller][100:])) * 1e-3 for controller in (fresh, carrying))
+    details: dict[str, bool | float | str] = {"bound": bound, "fresh_us": theirs, "carried_over_us": ours}
+    meaning = "largest difference of accelerations from those computed anew, over the largest one, 20 bodies"
+    return [
+        Figure("carried_over_error", error, "1", parse_goal("<= 1e-6"), meaning),
+        Figure(
+            "carried_over_time_ratio", ours / theirs, "1", parse_goal("< 1"), "CPU time of a sample", details=details
+        ),
+    ]
 
 
 def fall(model: FlexibleModel, integrate: Any, step: float, per_sample: int) -> tuple[Array, float]:

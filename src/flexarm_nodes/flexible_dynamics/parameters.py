@@ -76,6 +76,8 @@ def built_controller(values: Values, model: ArmModel) -> BuiltStage:
     def status(tick: Tick) -> Status:
         left = controller.discrepancy
         shown = {"iterations": str(controller.iterations), "discrepancy": f"{left:.3g}"}
+        if controller.config.carry_over > 0.0:
+            shown["carried_over_error"] = f"{controller.carried_over_error:.3g}"
         shown |= {f"missed {name}": f"{value:.3g}" for name, value in zip(bends, controller.missed, strict=False)}
         if controller.limited < 1.0:
             return WARN, "demand beyond the effort limits: reduced", shown | {"demand": f"{controller.limited:.3g}"}

@@ -184,7 +184,6 @@ def test_velocity_and_acceleration_of_frames_are_derivatives_of_their_pose(tmp_p
 
 
 def test_steps_from_tick_to_tick_equal_one_batch_bit_for_bit(flexible_3r_text):
-    """Patent 000, claim 6: the state that one step leaves is all that the next one needs."""
     effort = np.array([0.0, 0.0, 5.0, -20.0, 8.0])
     batch, ticks = FlexibleModel(flexible_3r_text), FlexibleModel(flexible_3r_text)
     x, v = moving(batch, 8)

@@ -8,6 +8,7 @@ import numpy as np
 
 from flexarm_core.entrance import finite
 from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.flexible_dynamics.control.carried_over import ENOUGH, CarriedOver, articulate, correct_carried_over
 from flexarm_core.flexible_dynamics.control.force_correction import INFLUENCES, correct_forces
 from flexarm_core.flexible_dynamics.control.gain_check import (
     GainCheck,
@@ -57,10 +58,18 @@ class FlexibleControllerConfig(Settings):
     tolerance: float = setting(1e-9,
         "relative tolerance of the accelerations at which the force correction ends", "", 1e-15, 1.0)
     iterations: int = setting(10, "largest number of iterations of the force correction per sample", "", 1, 1000)
+    carry_over: float = setting(0.0,
+        "time for which law accelerations uses articulated-body inertias and influence of an earlier sample, corrected"
+        " to tolerance; 0: computed at each sample", "s", 0.0, 1.0)
     conditions: LoopConditions = field(default_factory=LoopConditions)
     check_gains: bool = setting(True,
         "reject gains that are unstable within the stiffness and mass margins, or that amplify noise too much")
     # fmt: on
+
+    def check(self) -> None:
+        """Raise ConfigError for a law that carries nothing over."""
+        if self.carry_over > 0.0 and (self.law != "accelerations" or self.motion.mode_damping > 0.0):
+            raise ConfigError("carry_over needs law 'accelerations' with mode_damping 0; set it to 0 for other laws")
 
 
 @dataclass(slots=True)
@@ -78,6 +87,7 @@ class _Memory:
         limited: factor by which the effort limits scaled the demand of the last sample.
         target: desired motion of elastic joints and modes; None: none designed yet.
         missed: (N,) desired minus computed accelerations of elastic joints and modes; empty: not compared.
+        carried: quantities that the next sample uses again; None: none.
     """
 
     references: tuple[Array, ...] = ()
@@ -90,6 +100,7 @@ class _Memory:
     limited: float = 1.0
     target: ModalTarget | None = None
     missed: Array = field(default_factory=lambda: np.zeros(0))
+    carried: CarriedOver | None = None
 
 
 class FlexibleController:
@@ -154,7 +165,7 @@ class FlexibleController:
             check = GainCheck(self.model, config.conditions, self._estimator, np.vstack((self._start, self._postures)))
             motion = check.settled(config.law, motion)
         self.config, self._asked = replace(config, motion=motion), config
-        self._memory.gains, self._memory.target = None, None
+        self._memory.gains, self._memory.target, self._memory.carried = None, None, None
 
     def reset(self) -> None:
         """Forget earlier samples."""
@@ -174,6 +185,11 @@ class FlexibleController:
     def missed(self) -> Array:
         """Desired minus computed accelerations (N,) of elastic joints and modes; empty: they are not compared."""
         return self._memory.missed
+
+    @property
+    def carried_over_error(self) -> float:
+        """Bound of the error of the accelerations of the last sample due to what was carried over [rad/s^2 | m/s^2]."""
+        return self._memory.carried.error if self._memory.carried is not None else 0.0
 
     @property
     def limited(self) -> float:
@@ -214,7 +230,7 @@ class FlexibleController:
             memory.gains, memory.designed = self._design(x, memory.gains), joints.stamp
         specified = model.inverse_dynamics(x_r, v_r, a_r)
         dx, dv = x - x_r, v - v_r
-        dx[model.actuated] *= self._near(x, dx[model.actuated])
+        dx[model.actuated] *= self._near(servo_inertia(model, x), dx[model.actuated])
         gains, force = memory.gains, (joints.stamp - memory.begun) * 1e-9 / FADE_IN
         if force < 1.0:
             servo = servo_gains(model, x, config.motion)
@@ -249,17 +265,19 @@ class FlexibleController:
         except ValueError:  # no solution, or none that can be computed
             return servo_gains(self.model, x, self.config.motion) if last is None else last
 
-    def _near(self, x: Array, error: Array) -> float:
+    def _near(self, inertia: Array, error: Array) -> float:
         """Return the factor (0..1] that limits position errors (n,), so that effort for braking remains available."""
-        asked = np.abs(self.config.motion.position_gain * servo_inertia(self.model, x) * error)
+        asked = np.abs(self.config.motion.position_gain * inertia * error)
         return float(min(1.0, (ERROR_SHARE * self._limit / np.maximum(asked, 1e-12)).min()))
 
     def _accelerate(
         self, memory: _Memory, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array
     ) -> Array:
         model, motion, period = self.model, self.config.motion, self.config.conditions.period
-        wanted, bent = zdd + self._servo_demand(joints, x, z, zd), model.unmeasured
         memory.missed = np.zeros(0)
+        if self.config.carry_over > 0.0:
+            return self._carry(memory, joints, x, v, z, zd, zdd)
+        wanted, bent = zdd + self._servo_demand(joints, servo_inertia(model, x), z, zd), model.unmeasured
         if not motion.mode_damping:
             model.articulate(x, v, step=period)
             return self._correct(memory, np.zeros(len(wanted)), wanted)
@@ -279,14 +297,32 @@ class FlexibleController:
         memory.iterations += first
         return effort
 
+    def _carry(self, memory: _Memory, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array) -> Array:
+        """Correct the forces with recent quantities of an earlier sample, or with those of this one."""
+        model, config, before = self.model, self.config, memory.carried
+        period = config.conditions.period
+        memory.carried = None
+        if before is not None and before.passes < ENOUGH and 0 < joints.stamp - before.stamp <= config.carry_over * 1e9:
+            wanted = zdd + self._servo_demand(joints, before.inertia, z, zd)
+            memory.carried = correct_carried_over(model, before, x, v, period, wanted, config.tolerance)
+        if memory.carried is None:
+            fresh = articulate(model, joints.stamp, x, v, period, before)
+            wanted = zdd + self._servo_demand(joints, fresh.inertia, z, zd)
+            memory.carried = correct_carried_over(model, fresh, x, v, period, wanted, config.tolerance)
+        if memory.carried is None:
+            raise InputError(BEYOND)
+        memory.iterations, memory.discrepancy = memory.carried.passes, memory.carried.error
+        return memory.carried.effort[model.actuated]
+
     def _servo(self, memory: _Memory, joints: ArmState, x: Array, v: Array, z: Array, zd: Array, zdd: Array) -> Array:
         model, at = self.model, self._unbent(joints)
-        total: Array = self._weight(joints) + servo_inertia(model, at) * (zdd + self._servo_demand(joints, at, z, zd))
+        inertia = servo_inertia(model, at)
+        total: Array = self._weight(joints) + inertia * (zdd + self._servo_demand(joints, inertia, z, zd))
         return total
 
-    def _servo_demand(self, joints: ArmState, x: Array, z: Array, zd: Array) -> Array:
+    def _servo_demand(self, joints: ArmState, inertia: Array, z: Array, zd: Array) -> Array:
         motion, error = self.config.motion, z - joints.position
-        near = self._near(x, error)
+        near = self._near(inertia, error)
         demand: Array = np.asarray(motion.position_gain) * near * error + np.asarray(motion.velocity_gain) * (
             zd - joints.velocity
         )
