@@ -25,6 +25,7 @@ from flexarm_sim.surfaces import Surface
 from flexarm_sim.validation import checked_vector, is_number
 
 SITE = int(mujoco.mjtObj.mjOBJ_SITE)
+TWIST = np.array([3, 4, 5, 0, 1, 2])  # MuJoCo orders the angular part first
 
 
 class MujocoBackend:
@@ -97,6 +98,12 @@ class MujocoBackend:
         self._tool = self._site(TOOL_SITE)
         self._base = self._body(link_body(description, description.base_frame))
         self._chains = ChainReaders(chains, tuple(description.strain_gauges), self._model)
+        # views, which MuJoCo writes to: an attribute of its data makes one anew
+        data = self._data
+        self._position, self._velocity, self._acceleration = data.qpos, data.qvel, data.qacc
+        self._effort, self._friction_effort, self._sensors = data.ctrl, data.qfrc_applied, data.sensordata
+        self._tool_pose = data.site_xpos[self._tool], data.site_xmat[self._tool].reshape(3, 3)
+        self._base_pose = data.xpos[self._base], data.xmat[self._base].reshape(3, 3)
         self._sensor_slices = self._find_sensors("force", description.force_torque_sensors)
         self._imu_slices = self._find_sensors("accelerometer", description.imus)
         self._twist, self._jacobian = np.zeros(6), np.zeros((3, self._model.nv))
@@ -192,7 +199,7 @@ class MujocoBackend:
         if not (is_number(duration) and duration > 0.0):
             raise InputError(f"duration is {duration}, expected a positive time [s]")
         steps = max(1, math.ceil(duration / self._max_step - 1e-9))  # round-off must not add a step
-        self._data.ctrl[:] = applied
+        self._effort[:] = applied
         self._changed()
         self._steps.advance(steps, duration / steps)
 
@@ -276,48 +283,47 @@ class MujocoBackend:
 
     def _read_sensed(self) -> SensedState:
         self._refresh()
-        data, arm, elastic = self._data, self._arm, self._elastic
-        position, velocity, sensors = data.qpos, data.qvel, data.sensordata
+        arm, elastic, sensors = self._arm, self._elastic, self._sensors
         return SensedState(
-            position=position[arm],
-            velocity=velocity[arm],
-            effort=data.ctrl.copy(),
-            deflection=position[elastic],
-            deflection_rate=velocity[elastic],
+            position=self._position[arm],
+            velocity=self._velocity[arm],
+            effort=self._effort.copy(),
+            deflection=self._position[elastic],
+            deflection_rate=self._velocity[elastic],
             # checked against Newton-Euler: MuJoCo's sensors give the wrench of the parent on the child, hence the minus
             # sign
             wrenches={name: -sensors[part] for name, part in self._sensor_slices.items()},
-            strain=self._chains.strain(data),
+            strain=self._chains.strain(self._data),
             imus={name: sensors[part].copy() for name, part in self._imu_slices.items()},
         )
 
     def _read_state(self) -> PlantState:
-        sensed, data, arm = self.sensed(), self._data, self._arm
-        position, rotation = data.site_xpos[self._tool].copy(), data.site_xmat[self._tool].reshape(3, 3).copy()
-        rotation_base = data.xmat[self._base].reshape(3, 3)
+        sensed, data = self.sensed(), self._data
+        position, rotation = self._tool_pose[0].copy(), self._tool_pose[1].copy()
+        base, to_base = self._base_pose[0], self._base_pose[1].T
         modal_position, modal_rate = self._chains.read(data)
         mujoco.mj_objectVelocity(self._model, data, SITE, self._tool, self._twist, 0)
         return PlantState(
             time=float(data.time),
             position=sensed.position,
             velocity=sensed.velocity,
-            acceleration=data.qacc[arm],
+            acceleration=self._acceleration[self._arm],
             effort=sensed.effort,
             deflection=sensed.deflection,
             deflection_rate=sensed.deflection_rate,
-            deflection_acceleration=data.qacc[self._elastic],
+            deflection_acceleration=self._acceleration[self._elastic],
             wrenches=sensed.wrenches,
             tool_position_in_world=position,
             tool_rotation_in_world=rotation,
-            tool_position_in_base=rotation_base.T @ (position - data.xpos[self._base]),
-            tool_rotation_in_base=rotation_base.T @ rotation,
-            tool_twist_in_world=self._twist[[3, 4, 5, 0, 1, 2]],  # MuJoCo orders the angular part first
+            tool_position_in_base=to_base @ (position - base),
+            tool_rotation_in_base=to_base @ rotation,
+            tool_twist_in_world=self._twist[TWIST],
             modal_position=modal_position,
             modal_rate=modal_rate,
             strain=sensed.strain,
             imus=sensed.imus,
             contacts=self._contacts.read(data),
-            friction=-data.qfrc_applied[arm],
+            friction=-self._friction_effort[self._arm],
         )
 
     def _indices(self, names: tuple[str, ...]) -> NDArray[np.intp]:
