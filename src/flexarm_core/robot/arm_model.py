@@ -91,6 +91,7 @@ class ArmModel:
         turns: differences of positions of the actuated joints.
         lower, upper, velocity_limit, effort_limit: (n,) joint limits, infinite if the URDF gives none.
         gravity: (3,) gravity vector in the root link frame [m/s^2].
+        weighs: whether there is gravity.
         hand: (6, 6) spatial inertia of what the last joint carries, in the tool frame [kg, kg*m, kg*m^2].
         base_to_tool: chain from the base link to the tool, for joint positions (n,).
         world_to_tool: chain from the root link to the tool, for joint positions and base deflection (n + m,).
@@ -159,7 +160,7 @@ class ArmModel:
         self._data = model.createData()
         self._weightless_data = self._weightless.createData()
         self._elastic_v = np.array([model.joints[ids[name]].idx_v for name in self.elastic_joint_names], dtype=int)
-        self._weighs = bool(gravity.any())
+        self.weighs = bool(gravity.any())
         self._rest, self._none = np.zeros(model.nv), np.zeros(self.m)
         # A continuous joint is (cos, sin) in Pinocchio's configuration, but a single coordinate in this class.
         names = (*self.joint_names, *self.elastic_joint_names)
@@ -294,7 +295,7 @@ class ArmModel:
         H, c = pin.crba(self._model, self._data, q), pin.rnea(self._model, self._data, q, v, self._rest)
         split(H, c, self._elastic_v, self._actuated_v, out.H_b, out.H_bm, out.H_m, out.c_b, out.c_m)
         out.dH_bm_qd[:] = out.c_b
-        if self._weighs or state.deflection_rate.dot(state.deflection_rate) > 0.0:
+        if self.weighs or state.deflection_rate.dot(state.deflection_rate) > 0.0:
             v[self._elastic_v] = 0.0
             out.dH_bm_qd[:] = pin.rnea(self._weightless, self._weightless_data, q, v, self._rest)[self._elastic_v]
         return out
@@ -302,7 +303,7 @@ class ArmModel:
     def weight(self, state: ArmState) -> Array:
         """Return the gravity terms (m,) of the base rows, ``RNEA(q, 0, 0)`` [N | N*m]."""
         self.check_state(state)
-        if not self._weighs:
+        if not self.weighs:
             return self._none
         q = self._configuration(state.position, state.deflection)
         gravity: Array = pin.computeGeneralizedGravity(self._model, self._data, q)[self._elastic_v]
@@ -414,7 +415,7 @@ class ArmModel:
         carries a load is softer, one that hangs is stiffer. Where the base falls over, ``w`` is 0.
         """
         blocks, stiffness = self.blocks(state), self.K_b
-        if self._weighs:
+        if self.weighs:
             q = self._configuration(state.position, state.deflection)
             slopes = pin.computeGeneralizedGravityDerivatives(self._model, self._data, q)
             stiffness = stiffness + slopes[np.ix_(self._elastic_v, self._elastic_v)]

@@ -92,8 +92,8 @@ def linear_plant(model: ArmModel, posture: Array, sampling: Sampling, stiffness:
 def gravity_stiffness(model: ArmModel, posture: Array, deflection: Array) -> Array:
     """Return the derivative (m + n, m + n) of the gravity efforts by deflection and joint positions, base first."""
     m, size = model.m, model.m + model.n
-    stiffness = np.empty((size, size))
-    for column in range(size):
+    stiffness = np.zeros((size, size))
+    for column in range(size if model.weighs else 0):
         change = np.zeros(size)
         change[column] = STEP
         ends = [_gravity(model, posture + sign * change[m:], deflection + sign * change[:m]) for sign in (1.0, -1.0)]
@@ -113,6 +113,8 @@ def _gravity(model: ArmModel, posture: Array, deflection: Array) -> Array:
 def _deflection_under_gravity(model: ArmModel, posture: Array, springs: Array) -> Array:
     deflection: Array = np.zeros(model.m)
     model.check_state(_still(model, posture, deflection))
+    if not model.weighs:
+        return deflection
     for _ in range(ITERATIONS):
         new = -np.linalg.solve(springs, _gravity(model, posture, deflection)[: model.m])
         if np.abs(new - deflection).max() < 1e-9:

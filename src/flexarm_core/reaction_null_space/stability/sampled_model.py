@@ -21,6 +21,8 @@ delay that joints and base have in common is therefore modeled as a delay line o
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 from scipy.linalg import qr
 
@@ -82,8 +84,19 @@ class SampledModel:
             raise ConfigError(f"computed_torque gives efforts, which {sampling.drive} drives do not take: joint_servo")
         self.sampling = sampling
         self.plant = linear_plant(model, np.asarray(posture, dtype=float), sampling, stiffness)
-        law = linear_law(controller_model or model, self.plant, config, selection, tool)
-        self._compose(law, config.realization == "joint_servo", number("authority", authority))
+        self._held = self.plant.step(sampling.period)
+        self._law = linear_law(controller_model or model, self.plant, config, selection, tool)
+        self._led = config.realization == "joint_servo"
+        self._close(authority)
+
+    def with_authority(self, authority: float) -> SampledModel:
+        """Return the loop of the same arm and law with another ratio of actual to commanded motor effort."""
+        other = copy(self)
+        other._close(authority)
+        return other
+
+    def _close(self, authority: float) -> None:
+        self._compose(self._law, self._led, number("authority", authority))
         complement = qr(self.rest)[0][:, self.rest.shape[1] :] if self.rest.size else np.eye(len(self.matrix))
         self._moving = complement.T @ self.matrix @ complement
         self._moving_feedback = complement.T @ self.feedback @ complement
@@ -167,7 +180,7 @@ class SampledModel:
         commands = [authority * command for command in commands]
         accelerations = [law.acceleration @ seen, law.acceleration_feedback @ seen]
 
-        A, B = plant.step(sampling.period)
+        A, B = self._held
         T, one = sampling.period, np.eye(n)
         carry = np.kron([[1.0, T], [0.0, 1.0]], one)
         lead = np.kron([[0.5 * T * T], [T]], one)

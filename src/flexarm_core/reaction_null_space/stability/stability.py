@@ -126,16 +126,16 @@ def stability_limit(
     unit = replace(config, damping_ratio=1.0, vibration_gain=1.0 if literal else 0.0, vibration_damping=True)
     found = StabilityLimit(np.inf, np.inf, np.atleast_2d(postures)[0])
     for posture in np.atleast_2d(np.asarray(postures, dtype=float)):
-        first = _first_crossing(
-            SampledModel(model, posture, unit, selection, sampling, tool), margin.feedback * largest
-        )
+        loops = {1.0: SampledModel(model, posture, unit, selection, sampling, tool)}  # by the stiffness of the base
+        first = _first_crossing(loops[1.0], margin.feedback * largest)
         limit, by = first / margin.feedback, ""
         for effort, stiffness in margin.plants():
             top = min(limit, found.accepted, largest)
             if top == 0.0:
                 break
-            other = SampledModel(model, posture, unit, selection, sampling, tool, authority=effort, stiffness=stiffness)
-            lower = _first_crossing(other, top)
+            if stiffness not in loops:
+                loops[stiffness] = SampledModel(model, posture, unit, selection, sampling, tool, stiffness=stiffness)
+            lower = _first_crossing(loops[stiffness].with_authority(effort), top)
             if lower < limit:
                 limit, by = lower, _name(effort, stiffness)
         crossing = min(found.crossing, first)
