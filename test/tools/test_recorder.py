@@ -24,8 +24,9 @@ from flexarm.msg import (
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
+from flexarm_nodes.messages.form import Form
 from flexarm_nodes.node import topics
-from flexarm_tools.recording.message_blocks import MOST, MessageBlocks
+from flexarm_tools.recording.message_blocks import MOST, FormBlocks, MessageBlocks
 from flexarm_tools.recording.message_rows import MessageRows, by_name
 from flexarm_tools.recording.recorder import Outcome, Recorder
 
@@ -283,3 +284,22 @@ def test_messages_with_other_words_get_a_block_of_their_own_and_full_ones_are_ha
     np.testing.assert_array_equal(known["desired_position"][: MOST + 3, 0], np.arange(MOST + 3.0))
     np.testing.assert_array_equal(known["desired_position"][MOST + 5], [4.0, 5.0, 6.0])
     assert np.isnan(known["desired_position"][MOST + 3 : MOST + 5]).all()
+
+
+def test_forms_are_recorded_as_their_messages_are_and_words_that_come_and_go_keep_their_rows(planar_3r):
+    rows = MessageRows(planar_3r, "")
+    fill, names = rows.fills[topics.DESIRED_JOINT_REFERENCE], planar_3r.joint_names
+    known = [rows.columns(3 * MOST) for _ in range(2)]
+    forms = FormBlocks(lambda block: fill(known[0], block))
+    blocks = MessageBlocks(JointReference, lambda block: fill(known[1], block))
+    for row in range(0, 2 * MOST + 9, 2):
+        order = names if row % 3 else names[::-1]
+        numbers = {"position": np.array([row, 0.5, -row]), "velocity": (), "acceleration": (), "effort": ()}
+        form = Form(JointReference, numbers, {"names": tuple(order)}, row * 1_000_000)
+        forms.add(row, form)
+        blocks.add(row, serialize_message(form.message()))
+    forms.end()
+    blocks.end()
+    np.testing.assert_array_equal(known[0]["desired_position"], known[1]["desired_position"])
+    np.testing.assert_array_equal(known[0]["desired_position"][[2, 6]], [[2.0, 0.5, -2.0], [-6.0, 0.5, 6.0]])
+    assert np.isfinite(known[0]["desired_position"]).all(axis=1).sum() == MOST + 5

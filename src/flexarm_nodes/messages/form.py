@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message, serialize_message
 
 from flexarm_core.errors import InputError
@@ -61,7 +62,11 @@ class Form:
 
 
 class Template:
-    """The bytes of messages with the same words as the first; numbers are written into them."""
+    """The bytes of messages with the same words as the first; numbers are written into them.
+
+    Attributes:
+        layout: where the numbers are.
+    """
 
     def __init__(self, form: Form) -> None:
         """Serialize a message, and find its numbers.
@@ -74,6 +79,7 @@ class Template:
         raw = raw[: layout.size]  # behind it is what the middleware had estimated and did not use
         if layout.stamped != (form.stamp is not None):
             raise InputError(f"{form.kind.__name__} needs a stamp exactly if it has a header")
+        self.layout = layout
         self._words, self._fields = dict(form.words), tuple(form.numbers)
         self._memory = bytearray(AHEAD) + raw
         self._raw = memoryview(self._memory)[AHEAD:]
@@ -81,6 +87,20 @@ class Template:
         self._views = [np.frombuffer(self._memory, run.kind, run.count, AHEAD + run.start) for run in runs]
         self._sizes = [run.count for run in runs]
         self._check(form, layout)
+
+    def rows(self, count: int) -> tuple[NDArray[np.uint8], list[NDArray[Any]]]:
+        """Return the memory (count, size) of so many messages, and where it has the numbers (count, k) of each field.
+
+        The rows of the memory are not contiguous, so that numbers are aligned.
+        """
+        size = self.layout.size
+        memory = np.zeros((count, -(-(AHEAD + size) // 8) * 8), dtype=np.uint8)
+        runs = [self.layout.run(name) for name in self._fields]
+        fields = [
+            np.ndarray((count, run.count), run.kind, memory, AHEAD + run.start, (memory.shape[1], run.kind.itemsize))
+            for run in runs
+        ]
+        return memory[:, AHEAD : AHEAD + size], fields
 
     def fits(self, form: Form) -> bool:
         """Return whether a form has the same fields, of the same sizes, and the same words."""

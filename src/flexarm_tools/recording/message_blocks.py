@@ -1,61 +1,55 @@
-"""MessageBlocks: reads the numbers of many messages at once, as long as their words are the same."""
+"""MessageBlocks and FormBlocks: read the numbers of many messages at once, as long as their words are the same."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.serialization import serialize_message
 
 from flexarm_nodes.messages.cdr import LITTLE_ENDIAN, message_reader
+from flexarm_nodes.messages.form import Form, Template
 from flexarm_nodes.messages.layout import Layout, layout_of
 
 MOST = 1024  # messages of a block
+KNOWN = 8  # words of a topic that are kept: they may come and go
 
 
 class MessageBlock:
     """Messages of one type that differ in their numbers only.
 
     Attributes:
-        example: the first of them; the words of all are its words.
         rows: (k) the row that each belongs to.
+        example: one of them; the words of all are its words.
     """
 
-    def __init__(self, layout: Layout, example: Any) -> None:
-        """Begin without a row."""
-        self.example = example
-        self.rows: list[int] = []
-        self._layout = layout
-        self._raws: list[bytes] = []
-        self._joined: NDArray[np.uint8] | None = None
-
-    def add(self, row: int, raw: bytes) -> bool:
-        """Add the bytes of a message; return False if it has other words, or the block is full."""
-        if not self._layout.fits(raw) or len(self.rows) >= MOST:
-            return False
-        self.rows.append(row)
-        self._raws.append(raw)
-        return True
+    def __init__(self, rows: list[int], example: Any, layout: Layout, memory: NDArray[np.uint8]) -> None:
+        """Read messages with this layout from their bytes (k, size)."""
+        self.rows, self.example = rows, example
+        self._layout, self._memory = layout, memory
 
     def numbers(self, field: str) -> NDArray[Any]:
         """Return the numbers (k, count) of a field, or of all fields below it."""
-        run, size = self._layout.run(field), self._layout.size
-        if self._joined is None:
-            joined = b"".join(raw[:size] for raw in self._raws)
-            self._joined = np.frombuffer(joined, np.uint8).reshape(len(self.rows), size)
-        part = self._joined[:, run.start : run.start + run.count * run.kind.itemsize]
+        run = self._layout.run(field)
+        part = self._memory[:, run.start : run.start + run.count * run.kind.itemsize]
         return np.ascontiguousarray(part).view(run.kind)
+
+
+Take = Callable[[MessageBlock], None]
 
 
 class MessageBlocks:
     """Sorts the messages of a topic into blocks, and hands each over when it is complete."""
 
-    def __init__(self, kind: Any, take: Callable[[MessageBlock], None]) -> None:
+    def __init__(self, kind: Any, take: Take) -> None:
         """Sort messages of this type; ``take`` is called with every block."""
         self._kind, self._take, self._read = kind, take, message_reader(kind)
-        self._block: MessageBlock | None = None
+        self._layout: Layout | None = None
+        self._rows: list[int] = []
+        self._raws: list[bytes] = []
 
     def add(self, row: int, raw: bytes) -> None:
         """Add the bytes of a message that belongs to a row.
@@ -63,18 +57,70 @@ class MessageBlocks:
         Raises:
             InputError: they are damaged.
         """
-        if self._block is not None and self._block.add(row, raw):
-            return
-        example = self._read(raw)
-        if raw[:2] != LITTLE_ENDIAN:  # another machine may send another byte order
-            raw = serialize_message(example)
-        block = MessageBlock(layout_of(self._kind, raw), example)
-        self.end()
-        block.add(row, raw)
-        self._block = block
+        if self._layout is None or not self._layout.fits(raw):
+            example = self._read(raw)
+            if raw[:2] != LITTLE_ENDIAN:  # another machine may send another byte order
+                raw = serialize_message(example)
+            layout = layout_of(self._kind, raw)
+            self.end()
+            self._layout, self._example = layout, example
+        self._rows.append(row)
+        self._raws.append(raw[: self._layout.size])
+        if len(self._rows) == MOST:
+            self.end()
 
     def end(self) -> None:
         """Hand over the block that is not complete."""
-        if self._block is not None:
-            self._take(self._block)
-            self._block = None
+        if self._layout is not None and self._rows:
+            memory = np.frombuffer(b"".join(self._raws), np.uint8).reshape(len(self._rows), self._layout.size)
+            self._take(MessageBlock(self._rows, self._example, self._layout, memory))
+            self._rows, self._raws = [], []
+
+
+class _Words(NamedTuple):
+    """Words that forms of a topic had, and memory for the numbers."""
+
+    template: Template
+    example: Any
+    memory: NDArray[np.uint8]
+    fields: list[NDArray[Any]]
+
+
+class FormBlocks:
+    """Does the same with messages that are not sent: their numbers are written into the memory of a block."""
+
+    def __init__(self, take: Take) -> None:
+        """Sort forms of a topic; ``take`` is called with every block."""
+        self._take = take
+        self._known: deque[_Words] = deque(maxlen=KNOWN)  # those in use first
+        self._rows: list[int] = []
+
+    def add(self, row: int, form: Form) -> None:
+        """Add a form that belongs to a row."""
+        known, place = self._known, len(self._rows)
+        if not known or not known[0].template.fits(form):
+            self.end()
+            self._find(form)
+            place = 0
+        for field, values in zip(known[0].fields, form.numbers.values()):  # noqa: B905 - fits() has compared the lengths
+            field[place] = values
+        self._rows.append(row)
+        if place == MOST - 1:
+            self.end()
+
+    def end(self) -> None:
+        """Hand over the block that is not complete."""
+        rows, self._rows = self._rows, []
+        if rows:
+            words = self._known[0]
+            self._take(MessageBlock(rows, words.example, words.template.layout, words.memory[: len(rows)]))
+
+    def _find(self, form: Form) -> None:
+        for words in self._known:
+            if words.template.fits(form):
+                self._known.remove(words)
+                break
+        else:
+            template = Template(form)
+            words = _Words(template, form.message(), *template.rows(MOST))
+        self._known.appendleft(words)

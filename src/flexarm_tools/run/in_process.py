@@ -47,7 +47,7 @@ from flexarm_nodes.plant.parameters import (
 from flexarm_nodes.registry import GATE, stage_kinds
 from flexarm_sim.measurement import Measurement
 from flexarm_tools.process.progress import Progress
-from flexarm_tools.recording.message_blocks import MessageBlocks
+from flexarm_tools.recording.message_blocks import FormBlocks
 from flexarm_tools.recording.message_rows import MessageRows
 from flexarm_tools.recording.recording import Recording, RunEvent
 from flexarm_tools.run.composition import compose_simulation, in_one_process
@@ -214,7 +214,7 @@ class ProcessRun:
                 if (topic := mapped.get(topic, topic)) in self._rows.fills or topic in self._rows.texts:
                     self._outputs.append((topic, out.make))
         self._writers: dict[str, FormWriter] = defaultdict(FormWriter)  # by topic
-        self._blocks: dict[str, MessageBlocks] = {}  # by topic
+        self._blocks = {topic: FormBlocks(partial(fill, self._known)) for topic, fill in self._rows.fills.items()}
         self._tick: Tick | None = None
         self.model = self._loop.model
 
@@ -267,13 +267,11 @@ class ProcessRun:
             return None
         readings, pipeline = self._loop.readings, self._loop.pipeline
         for sensor, topic, form in self._plant.sensors(said):
-            recorded, taken = topic in self._rows.fills, sensor in readings.sensors
-            raw = self._writers[topic].write(form) if recorded or taken else b""
-            if recorded:
-                self._record(row, topic, form.kind, raw)
-            if taken:
+            if topic in self._blocks:
+                self._blocks[topic].add(row, form)
+            if sensor in readings.sensors:
                 try:
-                    readings.take_raw(sensor, raw, reader_of(form.kind))
+                    readings.take_raw(sensor, self._writers[topic].write(form), reader_of(form.kind))
                 except InputError as error:
                     self._tell(CONTROL_LOOP, ERROR, str(error), said.stamp)
         try:
@@ -293,14 +291,9 @@ class ProcessRun:
 
     def _fill(self, row: int, topic: str, made: Any) -> None:
         if isinstance(made, Form):
-            self._record(row, topic, made.kind, self._writers[topic].write(made))
+            self._blocks[topic].add(row, made)
         elif made is not None:
             self._rows.texts[topic](self._known, row, made)
-
-    def _record(self, row: int, topic: str, kind: Any, raw: bytes) -> None:
-        if topic not in self._blocks:
-            self._blocks[topic] = MessageBlocks(kind, partial(self._rows.fills[topic], self._known))
-        self._blocks[topic].add(row, raw)
 
     def _apply_events(self, row: int) -> None:
         while self._pending and round(self._pending[0].at * self._scenario.rate) <= row:
