@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import forked
 import pytest
 
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
+from flexarm_tools.process import processes
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_nodes() -> Iterator[None]:
+    """Nodes of this process are forked from one that has loaded them already."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processes, "start_process", forked.start_process)
+        yield
 
 
 @pytest.fixture(scope="session")

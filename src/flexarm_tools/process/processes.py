@@ -23,6 +23,27 @@ class NodeDiedError(FlexarmError):
     """A node process ended without being asked to."""
 
 
+def start_process(path: Path, arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
+    """Start an executable in a session of its own; it ends with this process, and all that it says goes to a file."""
+    libc = ctypes.CDLL(None)  # loaded before the fork: only async-signal-safe calls may follow it
+    parent = os.getpid()
+
+    def die_with_parent() -> None:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    with log.open("wb") as file:
+        return subprocess.Popen(
+            [str(path), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # only the runner receives Ctrl-C, and ends its nodes in order
+            preexec_fn=die_with_parent,
+        )
+
+
 class NodeProcess:
     """One node in its own process; it ends with the runner, even if the runner is killed."""
 
@@ -46,23 +67,7 @@ class NodeProcess:
             raise ConfigError(f"package '{package}' has no executable '{executable}'; it has {', '.join(known or ())}")
         self.name, self.package, self.log = name, package, log
         self.asked_to_end = False
-        libc = ctypes.CDLL(None)  # loaded before the fork: only async-signal-safe calls may follow it
-        parent = os.getpid()
-
-        def die_with_parent() -> None:
-            libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-            if os.getppid() != parent:
-                os._exit(1)
-
-        with log.open("wb") as file:
-            self._process = subprocess.Popen(
-                [str(path), *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # only the runner receives Ctrl-C, and ends its nodes in order
-                preexec_fn=die_with_parent,
-            )
+        self._process = start_process(path, arguments, log)
         self._segments: set[str] = set()
 
     @property
