@@ -19,7 +19,7 @@ lint: setup  ## check style and types
 	$(RUN) env --unset=PYTHONPATH python -m mypy
 
 test: lint  ## check style and types, then run every test
-	PYTHONDONTWRITEBYTECODE= $(RUN) python -m pytest test -n 3 --dist loadfile --junit-xml=build/test.xml
+	PYTHONDONTWRITEBYTECODE= $(RUN) python -m pytest test -n 3 --dist loadfile --no-loadscope-reorder --junit-xml=build/test.xml
 
 long: setup  ## run the tests that take long and rarely break
 	$(RUN) python -m pytest -m long

@@ -13,6 +13,17 @@ from flexarm_core.robot.load import load_robot_description
 from flexarm_tools.process import processes
 
 ROOT = Path(__file__).resolve().parents[1]
+LIVE = ("launch", "nodes", "tools")  # folders whose tests wait for processes more than they compute
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Take files of both kinds in turns, so that what waits and what computes share the cores at all times."""
+    files = dict.fromkeys(item.path for item in items)
+    place = {}
+    for kind in (True, False):
+        chosen = [file for file in files if (file.relative_to(ROOT / "test").parts[0] in LIVE) is kind]
+        place |= {file: number / len(chosen) for number, file in enumerate(chosen)}
+    items.sort(key=lambda item: place[item.path])
 
 
 @pytest.fixture(scope="session", autouse=True)

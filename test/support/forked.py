@@ -7,6 +7,7 @@ library. So do runs by the command line, launch files, and the tests of the star
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import importlib
@@ -67,7 +68,8 @@ def serve(line: socket.socket) -> NoReturn:
     from flexarm_sim.warm import PARTS, compile_plant
 
     for place in NODES.values():
-        importlib.import_module(f"flexarm_nodes.{place.partition(':')[0]}")
+        with contextlib.suppress(ImportError):  # the node will say so
+            importlib.import_module(f"flexarm_nodes.{place.partition(':')[0]}")
     for load in (*PARTS.values(), compile_plant):
         load()
     gc.collect()
