@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from flexarm_core.compiled import allocate, kernel
 from flexarm_core.entrance import FLOAT, finite, number
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.ik_redundancy.chain import Chain, build_chain
+from flexarm_core.ik_redundancy.chain import Chain, build_chain, tool_kinematics
 from flexarm_core.ik_redundancy.config import ROW_NAMES, RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.objectives import Objective, Quadratic, quadratic_form
 from flexarm_core.ik_redundancy.plan import view_plan, weight_roots
 from flexarm_core.ik_redundancy.sample import ROTATION, Request, advance, brake, follow, view_request
 from flexarm_core.ik_redundancy.tracking import TrackMemory, view_track
+from flexarm_core.kernels.orthogonal_rows import EPSILON, orthogonalise_rows
 from flexarm_core.kernels.rotations import is_rotation
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array, all_finite
@@ -320,19 +321,34 @@ class RedundancySolver:
             damped=tuple(name for name, _, kept, _ in rows if 0.0 < kept < 1.0),
             cut=tuple(name for name, _, _, got in rows if got < 1.0),
             limited=tuple(name for name, at in zip(self.chain.joint_names, held.tolist(), strict=True) if at),
-            condition_number=self._condition(axes),
+            condition_number=_condition(self.chain.links, self.position, axes, self._config.length_scale),
             least_row=least,
         )
 
-    def _condition(self, axes: NDArray[np.bool_]) -> float:
-        J = self.chain.kinematics(self.position)[2]
-        J[3:] *= self._config.length_scale
-        values = np.linalg.svd(J[axes], compute_uv=False)
-        if not values.size:
-            return math.nan
-        if self.chain.n < axes.sum():
-            return math.inf
-        return float(values[0] / values[-1]) if values[-1] > 0.0 else math.inf
+
+@kernel
+def _condition(links: Array, position: Array, axes: NDArray[np.bool_], length: float) -> float:
+    """Return the condition number of the rows of the tool's Jacobian with the chosen axes (6,); NaN: there are none.
+
+    Args:
+        links: see :class:`Chain`.
+        position: (n,) joint positions.
+        axes: (6,) whether a row counts.
+        length: factor on the rows of rotations [m].
+    """
+    n, p, R = position.shape[0], np.empty(3), np.empty((3, 3))
+    J, rows = np.empty((6, n)), 0
+    tool_kinematics(links, position, p, R, J)
+    for i in range(6):
+        if axes[i]:
+            for j in range(n):
+                J[rows, j] = J[i, j] * (length if i >= 3 else 1.0)
+            rows += 1
+    if rows == 0 or n < rows:
+        return np.inf if rows else np.nan
+    values = np.empty(rows)
+    orthogonalise_rows(J[:rows], np.empty((rows, rows)), values, n * EPSILON)
+    return values[0] / values[rows - 1] if values[rows - 1] > 0.0 else np.inf
 
 
 @kernel

@@ -12,7 +12,7 @@ from flexarm_core.pipeline.behavior_stage import BehaviorStage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.types import CartesianReference as CartesianReferenceRecord
 from flexarm_nodes.behavior_impedance.markers import BehaviorMarkers
-from flexarm_nodes.messages.behavior import behavior_status_to_message
+from flexarm_nodes.messages.behavior import behavior_status_to_message, brief_behavior_status
 from flexarm_nodes.messages.conversions import cartesian_reference_form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import Output, Status
@@ -31,7 +31,13 @@ class BehaviorReport:
         self._stage, self._drawn = stage, BehaviorMarkers(stage.controller)
         self.outputs = (
             Output(topics.SET_POINT, CartesianReference, self._set_point),
-            Output(topics.BEHAVIOR_STATUS, BehaviorStatus, self._status, rate=lambda: self._status_rate),
+            Output(
+                topics.BEHAVIOR_STATUS,
+                BehaviorStatus,
+                self._status,
+                rate=lambda: self._status_rate,
+                brief=lambda tick: brief_behavior_status(stage.controller),
+            ),
             Output(topics.MARKERS, MarkerArray, self._markers, topics.CONTROL, rate=lambda: self._marker_rate),
         )
 

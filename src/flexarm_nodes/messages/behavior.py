@@ -113,13 +113,26 @@ def behavior_status_to_message(
     )
 
 
+def brief_behavior_status(controller: BehaviorImpedanceController) -> BehaviorStatus:
+    """Return the part of the status that a recording takes; other fields are not there."""
+    behaviors = [
+        unchecked(BehaviorContribution, kind=one.spec.kind, active=_takes_part(one), measure=float(one.out.measure[0]))
+        for one in controller.behaviors
+    ]
+    return unchecked(BehaviorStatus, behaviors=behaviors, held=controller.output.held)
+
+
+def _takes_part(active: ActiveBehavior) -> bool:
+    return active.joined and not active.failure
+
+
 def _contribution(active: ActiveBehavior) -> BehaviorContribution:
     out, failed = active.out, bool(active.failure)
     return unchecked(
         BehaviorContribution,
         name=active.spec.name,
         kind=active.spec.kind,
-        active=active.joined and not failed,
+        active=_takes_part(active),
         failure=active.failure,
         note="" if failed else note(active),
         force=_pair(Wrench, out.force),

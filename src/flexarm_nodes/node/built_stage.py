@@ -39,6 +39,7 @@ class Output:
         quality: quality of service; messages of ``topics.LATCHED`` are made even without subscribers.
         first: message that is published before any tick, None: none.
         rate: returns how many messages are published in a second of stamps at most [Hz], 0: none; None: one a tick.
+        brief: makes the message with those fields alone that a recording takes; None: as ``make``.
     """
 
     topic: str
@@ -47,6 +48,7 @@ class Output:
     quality: QoSProfile = field(default_factory=lambda: topics.EVERY_SAMPLE)
     first: Any = None
     rate: Callable[[], float] | None = None
+    brief: Callable[[Tick], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,7 +212,7 @@ class ProcessRun:
             for out in built.outputs:
                 topic = names[name, out.topic]
                 if (topic := mapped.get(topic, topic)) in self._rows.fills or topic in self._rows.texts:
-                    self._outputs.append((topic, out.make))
+                    self._outputs.append((topic, out.brief or out.make))
         self._writers: dict[str, FormWriter] = defaultdict(FormWriter)  # by topic
         self._blocks = {topic: FormBlocks(partial(fill, self._known)) for topic, fill in self._rows.fills.items()}
         self._tick: Tick | None = None

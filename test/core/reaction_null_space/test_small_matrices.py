@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from flexarm_core.kernels.orthogonal_rows import EPSILON, orthogonalise_rows
 from flexarm_core.reaction_null_space.coupling.base_modes import base_modes
 from flexarm_core.reaction_null_space.coupling.small_matrices import (
-    EPSILON,
     backward,
     cholesky_semidefinite,
     forward,
-    orthogonalise_rows,
     solve_definite,
 )
 

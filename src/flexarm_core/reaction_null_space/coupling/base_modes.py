@@ -16,12 +16,11 @@ import numpy as np
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import ANY, finite
 from flexarm_core.errors import ConfigError
+from flexarm_core.kernels.orthogonal_rows import EPSILON, orthogonalise_rows
 from flexarm_core.reaction_null_space.coupling.small_matrices import (
-    EPSILON,
     backward,
     cholesky_semidefinite,
     forward,
-    orthogonalise_rows,
 )
 from flexarm_core.types import Array
 
