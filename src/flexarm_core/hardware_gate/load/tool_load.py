@@ -144,10 +144,8 @@ class ToolLoad:
         if model.m:
             to.q[n:], to.v[n:], to.motion[n:] = state.deflection, state.deflection_rate, 0.0
             if state.deflection.any() or state.deflection_rate.any():
-                to.motion[n:] = model.base_acceleration(blocks, state, z)
-                push = blocks.H_bm.T @ to.motion[n:]
-                to.effort[:] -= push
-                to.variance[:] += (SWAY * push) ** 2
+                to.motion[n:] = -(model.D_b @ state.deflection_rate + model.K_b @ state.deflection + blocks.c_b)
+                _swing(blocks.H_b, blocks.H_bm, z, to.motion[n:], to.effort, to.variance)
             else:  # the base rests, or is unknown
                 to.inertia[:] = self._dynamics.terms(state)[0]
         kept = math.exp(-number("dt", dt, 0.0) / FORGOTTEN)
@@ -155,6 +153,33 @@ class ToolLoad:
         self._measured[:5] = n + model.m, share, kept, late, bool(escapes)
         chain = model.world_to_tool
         _observe(chain.links, chain.places, self._table, self._measured, self._memory, self._loads)
+
+
+@kernel
+def _swing(H_b: Array, H_bm: Array, z: Array, base: Array, effort: Array, variance: Array) -> None:
+    """Replace the force (m,) on the base by its acceleration, and take what it does to the joints off their effort.
+
+    Args:
+        H_b: (m, m) inertia of the base.
+        H_bm: (m, n) coupling of base and joints.
+        z: (n,) joint accelerations.
+        base: force on entry, acceleration afterwards.
+        effort: (n,) effort of the joints.
+        variance: (n,) its variance, which becomes greater.
+    """
+    m, n = H_bm.shape
+    for i in range(m):
+        for j in range(n):
+            base[i] -= H_bm[i, j] * z[j]
+    factor = H_b.copy()
+    cholesky(factor, m)
+    cholesky_solve(factor, base, m)
+    for j in range(n):
+        push = 0.0
+        for i in range(m):
+            push += H_bm[i, j] * base[i]
+        effort[j] -= push
+        variance[j] += (SWAY * push) ** 2
 
 
 @kernel
