@@ -9,6 +9,7 @@ from admittance_peer import AdmittancePeer, AdmittanceSettings
 from behavior_arms import DT, STEP_NS, make_arm, make_controller
 from behavior_station import (
     ARM,
+    BANDWIDTH,
     CONFIG,
     FORCE,
     GAP,
@@ -25,8 +26,9 @@ from scipy.linalg import expm
 
 from flexarm_core.behavior_impedance.behavior import BehaviorSpec
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
+from flexarm_core.behavior_impedance.measured_map import MAPS, MeasuredMap, MeasuredMapConfig
 from flexarm_core.types import Array
-from flexarm_tools.metrics.figures import Figure
+from flexarm_tools.metrics.figures import Figure, parse_goal
 
 NORMAL_STIFFNESS = 1000.0  # of the peer across the wall [N/m]: it presses by a reference inside the wall
 NORMAL_DAMPING = 2500.0  # [N*s/m] as ours
@@ -43,10 +45,11 @@ def tracking() -> Iterator[Figure]:
     specs = [spec for spec in eight_behaviors(start=0.0) if spec.kind in ("path", "posture")]
     specs[0] = BehaviorSpec("path", "path", {**specs[0].settings, **FAST})
     references, poses = _references((FAST_TIME, specs))
-    station, error = Station(wall=False), 0.0
-    for reference, (p, _) in zip(references, poses, strict=True):
-        error = max(error, float(np.linalg.norm(station.read().position - p)))
-        station.advance(reference)
+    error, measured = (_our_tracking(references, poses, at) for at in MAPS)
+    yield Figure(
+        "measured_map_lag_mm", 1e3 * measured, "mm", parse_goal("<= 0.3"),
+        "largest distance of the real tool from a path at 0.6 m/s, mapped at measured joints",
+    )  # fmt: skip
     theirs = {jdot: _peer_tracking(references, poses, jdot) for jdot in (False, True)}
     yield Figure(
         "tracking_error_fast", error, "m", None, "largest distance of the real tool from a path at 0.6 m/s, free space",
@@ -99,6 +102,20 @@ def _references(*phases: tuple[float, list[BehaviorSpec]]) -> tuple[list[Array],
             joints.append(controller.solver.position)
             poses.append((lead.lead_position.copy(), lead.lead_rotation.copy()))
     return joints, poses[:-1]
+
+
+def _our_tracking(references: list[Array], poses: list[tuple[Array, Array]], at: str) -> float:
+    """Largest distance of the real tool from its path [m], mapped at measured or commanded joints."""
+    station, error = Station(wall=False), 0.0
+    config = MeasuredMapConfig(at, rate=1.0 / DT, drive_lag=2.0 / BANDWIDTH)
+    measured, before = MeasuredMap(ARM.chain, ARM.limits, ARM.length_scale, config), START
+    for reference, (p, _) in zip(references, poses, strict=True):
+        error = max(error, float(np.linalg.norm(station.read().position - p)))
+        if at == "measured":
+            measured.update(station.backend.state().position, before, DT)
+        before = reference
+        station.advance(reference + measured.offset)
+    return error
 
 
 def _settings(jdot: bool = False, normal: float | None = None, damping: float | None = None) -> AdmittanceSettings:

@@ -11,6 +11,7 @@ import numpy as np
 
 from flexarm_core.behavior_impedance.behaviors.path import Path
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
+from flexarm_core.behavior_impedance.measured_map import MeasuredMap
 from flexarm_core.behavior_impedance.wrench.external_wrench import ExternalWrench
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import numbers
@@ -90,6 +91,7 @@ class BehaviorStage(Stage):
         wrenches: readings of the force/torque sensor at the tool.
         leads: whether joint references are given in addition to tool references.
         deviation: check that the joints follow their references.
+        map: map at measured joint positions; None: at the commanded ones.
         external: (6,) wrench used for the last sample, None if there was no valid one [N, N*m].
         trouble: why the arm is brought to rest after a fault; empty: no fault.
         defect: traceback of an exception that a behavior raised in the last sample; empty: none.
@@ -108,6 +110,7 @@ class BehaviorStage(Stage):
         *,
         leads: bool = True,
         state_timeout: float = 0.08,
+        measured_map: MeasuredMap | None = None,
     ) -> None:
         """Bind the stage to a controller.
 
@@ -118,8 +121,9 @@ class BehaviorStage(Stage):
             wrenches: external wrench at the tool.
             leads: whether joint references are given in addition to tool references.
             state_timeout: gap between samples after which the motion restarts from the measured state [s].
+            measured_map: map at measured joint positions; None: at the commanded ones.
         """
-        self.controller, self.wrenches = controller, wrenches
+        self.controller, self.wrenches, self.map = controller, wrenches, measured_map
         self._behaviors, self.leads, self._gap = behaviors, leads, state_timeout
         self._base, self._undeflected = BaseLink(model), np.zeros(model.m)
         chain = controller.arm.chain
@@ -171,6 +175,7 @@ class BehaviorStage(Stage):
         self.external = self.wrenches.external(stamp, measured, state.deflection)
         if not fresh:
             self.trouble = self.deviation.check(measured, self.controller.solver.position)
+            self._map(measured, (stamp - self.answered) * 1e-9)
             self._step(stamp, (stamp - self.answered) * 1e-9)
         self.answered, self.state = stamp, state
         if remarks:
@@ -248,6 +253,17 @@ class BehaviorStage(Stage):
         self._held = state.position
         self.controller.begin(state.position[self._place], state.velocity[self._place])
         self.deviation.reset()
+        if self.map is not None:
+            self.map.reset()
+
+    def _map(self, measured: Array, dt: float) -> None:
+        """Compare measured joints with the commanded ones of the same moment; a fault keeps the offset."""
+        if self.map is None:
+            return
+        if self.trouble:
+            self.map.hold()
+        else:
+            self.map.update(measured, self.controller.solver.position, dt)
 
     def _step(self, stamp: int, dt: float) -> None:
         """Run one sample of the controller; a fault brings the arm to rest."""
@@ -268,4 +284,7 @@ class BehaviorStage(Stage):
 
     def _joints(self, stamp: int) -> JointReference:
         solver = self.controller.solver
-        return whole_reference(stamp, self._held, self._place, solver.position, solver.velocity, solver.acceleration)
+        position, velocity = solver.position, solver.velocity
+        if self.map is not None:
+            position, velocity = position + self.map.offset, velocity + self.map.rate
+        return whole_reference(stamp, self._held, self._place, position, velocity, solver.acceleration)

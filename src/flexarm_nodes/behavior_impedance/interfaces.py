@@ -18,7 +18,7 @@ from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.pipeline.behavior_stage import BehaviorStage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_nodes.behavior_impedance.parameters import mapping_config, tool_wrench
+from flexarm_nodes.behavior_impedance.parameters import mapping_config, measured_map, tool_wrench
 from flexarm_nodes.behavior_impedance.report import BehaviorReport
 from flexarm_nodes.behavior_impedance.requests import BehaviorRequests
 from flexarm_nodes.behavior_impedance.sets import BehaviorSets
@@ -61,6 +61,7 @@ class BehaviorInterfaces(Interfaces):
             ExternalWrench(sensor, tool, model, np.array(values["gravity"])),
             leads=values["output"] == "joints",
             state_timeout=values["state_timeout"],
+            measured_map=measured_map(values, arm),
         )
         self.report = BehaviorReport(self.stage)
         self._take(values)

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from flexarm_core.behavior_impedance.behavior import Behavior, BehaviorSpec
+from flexarm_core.behavior_impedance.behavior import Arm, Behavior, BehaviorSpec
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
+from flexarm_core.behavior_impedance.measured_map import MeasuredMap, MeasuredMapConfig
 from flexarm_core.behavior_impedance.registry import known_behaviors
 from flexarm_core.behavior_impedance.wrench.tool_wrench import CONVENTIONS, ToolWrench, tool_sensors
 from flexarm_core.errors import ConfigError
@@ -45,6 +46,7 @@ BEHAVIOR_PARAMETERS = (
         "largest acceleration of the joints; one for all joints or one per joint of the chain", "rad/s^2 | m/s^2"),
     Parameter("velocity_scale", "double", 1.0,
         "fraction of the velocity limits of the joints that may be used", "", 1e-3, 1.0),
+    *rows(MeasuredMapConfig),
     Parameter("link_radius", "double", 0.06,
         "radius of the collision capsules of links whose geometry is given by meshes only", "m", 1e-4),
     # the wrench
@@ -88,6 +90,16 @@ def mapping_config(values: dict[str, Any]) -> RedundancyConfig:
     """
     own = {name: value for name, value in values.items() if name != "damping"}  # which is that of the impedance
     return record_of(RedundancyConfig, own, objective_time_constant=0.0)
+
+
+def measured_map(values: Mapping[str, Any], arm: Arm) -> MeasuredMap | None:
+    """Return the map at measured joint positions; None: commanded ones are used.
+
+    Raises:
+        ConfigError: the gain is not stable with the lag of the drives and the delay.
+    """
+    config = record_of(MeasuredMapConfig, values)
+    return MeasuredMap(arm.chain, arm.limits, arm.length_scale, config) if config.map == "measured" else None
 
 
 def tool_wrench(values: dict[str, Any], description: RobotDescription, chain: Chain) -> tuple[str, ToolWrench | None]:

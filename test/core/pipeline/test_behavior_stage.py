@@ -12,6 +12,7 @@ from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
 from flexarm_core.behavior_impedance.behavior import Arm, BehaviorSpec
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
+from flexarm_core.behavior_impedance.measured_map import MeasuredMap, MeasuredMapConfig
 from flexarm_core.behavior_impedance.wrench.external_wrench import ExternalWrench
 from flexarm_core.errors import InputError
 from flexarm_core.ik_redundancy.chain import build_chain
@@ -188,3 +189,25 @@ def test_before_the_first_sample_no_wrench_can_be_zeroed(planar_3r):
     stage.update(Tick(sample_at(0), 1))
     with pytest.raises(InputError, match="no force/torque sensor"):
         stage.zero()
+
+
+def test_with_the_measured_map_the_reference_leads_the_lagging_joints_until_the_tool_is_on_its_path(planar_3r):
+    lags = []
+    for measured in (False, True):
+        stage, _ = behaviors(planar_3r, REACH)
+        if measured:
+            arm = stage.controller.arm
+            stage.map = MeasuredMap(arm.chain, arm.limits, arm.length_scale, MeasuredMapConfig("measured", rate=1000.0))
+        real, away, chain = START.copy(), [], stage.controller.arm.chain
+        wanted = chain.pose(START)[0]
+        for k in range(150):
+            away.append(float(np.linalg.norm(chain.pose(real)[0] - wanted)))
+            stage.update(tick := Tick(sample_at(k * 1_000_000, real.copy()), 1))
+            wanted = stage.controller.output.position
+            real += 0.1 * (tick.given[stage.name].position - real)  # lags by 10 ms
+        lags.append(max(away[50:]))
+    assert lags[0] > 4e-4
+    assert lags[1] < 0.3 * lags[0]
+    stage.reset()
+    stage.update(Tick(sample_at(0), 1))
+    assert not stage.map.offset.any(), "a new start forgets the offset"
