@@ -2,7 +2,8 @@
 
 `strangers.py [NAME ...]` takes every URDF file of the packages example-robot-data and rtb-data, or those whose path
 contains a name (78 files, 5 min). Each goes through `flexarm check --write`; the scenario that it writes is run;
-and the model is compared with that of Pinocchio, which reads the file by itself and locks the held joints.
+and the model is compared with that of Pinocchio, which reads the file by itself and locks the held joints. Then come
+the measures of ``joint_trajectories.py`` (10 min); `strangers.py planners` runs only these.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pinocchio as pin
 import table
+from joint_trajectories import measure_goals, measure_swing
 
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
@@ -164,7 +166,9 @@ def measure(names: list[str]) -> Iterator[Figure]:
 
 def main() -> int:
     """Run the measure."""
-    return table.run("strangers", [lambda: measure(sys.argv[1:])])
+    if sys.argv[1:2] == ["planners"]:
+        return table.run("strangers_planners", [measure_goals, measure_swing])
+    return table.run("strangers", [lambda: measure(sys.argv[1:]), measure_goals, measure_swing])
 
 
 if __name__ == "__main__":

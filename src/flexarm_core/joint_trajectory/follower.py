@@ -79,6 +79,7 @@ class Goal:
         spline: motion of all joints.
         start: stamp at which it starts [ns]; 0: at the next sample.
         tolerances: what is watched.
+        shaper: with what it is shaped, if the joints rest when it begins; else with that of the goal before.
         ended: called when it ends, with the reason.
         canceled: asked at every sample whether the goal is to be canceled.
     """
@@ -86,6 +87,7 @@ class Goal:
     spline: Spline
     start: int
     tolerances: Tolerances
+    shaper: InputShaper
     ended: Callable[[End, str], None]
     canceled: Callable[[], bool]
 
@@ -128,7 +130,7 @@ class TrajectoryFollower:
         upper: Array,
         velocity: Array,
         config: TrajectoryFollowerConfig,
-        shaper_for: Callable[[Array, Array], InputShaper] = lambda first, last: UNSHAPED,
+        shaper_for: Callable[[Spline], InputShaper] = lambda spline: UNSHAPED,
     ) -> None:
         """Follow trajectories of joints (n).
 
@@ -139,7 +141,7 @@ class TrajectoryFollower:
             upper: (n,) upper position limits.
             velocity: (n,) velocity limits, inf if there are none [rad/s | m/s].
             config: settings.
-            shaper_for: returns the shaper of a motion between two positions (n,) [rad | m].
+            shaper_for: returns the shaper of a trajectory.
 
         Raises:
             ConfigError: a list has neither one number nor one for each joint.
@@ -220,7 +222,8 @@ class TrajectoryFollower:
         spline = self.rules.accept(points, self._stamp, held)
         first = self.turns.near(spline.position[0], held)
         tolerances, remark = self._defaults.of_goal(self.joint_names, path, goal, goal_time)
-        return Goal(spline.shifted(first - spline.position[0]), points.stamp, tolerances, ended, canceled), remark
+        spline, shaper = spline.shifted(first - spline.position[0]), self._shaper_for(spline)
+        return Goal(spline, points.stamp, tolerances, shaper, ended, canceled), remark
 
     def follow(self, goal: Goal) -> None:
         """Follow a goal from the next sample on; the one before it is preempted."""
@@ -288,7 +291,7 @@ class TrajectoryFollower:
         motion = self._motion
         assert motion is not None
         if motion.rests(stamp):
-            motion.shape(stamp, self._shaper_for(motion.raw(stamp)[0], goal.spline.position[-1]))
+            motion.shape(stamp, goal.shaper)
         motion.limits = self.limits
         start = goal.start or stamp
         course = Followed(start, goal.spline, stamp, motion.raw(stamp), self.limits)

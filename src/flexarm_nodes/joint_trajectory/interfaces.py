@@ -5,6 +5,7 @@ control_msgs is imported when the node configures: the other nodes do without it
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from rclpy.action.server import ServerGoalHandle
@@ -95,7 +96,7 @@ class TrajectoryInterfaces(Interfaces):
         def canceled() -> bool:
             return bool(handle.is_cancel_requested)
 
-        self._stage.follower.follow(Goal(goal.spline, goal.start, goal.tolerances, ended, canceled))
+        self._stage.follower.follow(replace(goal, ended=ended, canceled=canceled))
         self._handle, self._next = handle, 0
 
     def _on_trajectory(self, raw: bytes) -> None:

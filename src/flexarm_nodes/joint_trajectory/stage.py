@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from flexarm_core.errors import ConfigError
+from flexarm_core.joint_trajectory.base_modes import base_mode_shaper
+from flexarm_core.joint_trajectory.file import load_trajectory
 from flexarm_core.joint_trajectory.follower import TrajectoryFollower, TrajectoryFollowerConfig
-from flexarm_core.path.input_shaping import SHAPERS, make_shaper
+from flexarm_core.joint_trajectory.spline import Spline
+from flexarm_core.path.input_shaping import SHAPERS, InputShaper, make_shaper
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.pipeline.trajectory_stage import TrajectoryStage
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
+from flexarm_core.uri import resolve_uri
 from flexarm_nodes.joint_trajectory.interfaces import TrajectoryInterfaces
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Status, Values, joint_output
@@ -18,10 +25,17 @@ from flexarm_nodes.node.stage.kind import StageKind
 
 PARAMETERS = (
     *rows(TrajectoryFollowerConfig, live=True),
+    Parameter("trajectory_file", "string", "",
+        "trajectory that is followed without being asked for: package:// or file:// URI, or absolute path of a .yaml"
+        " file in the form of `ros2 topic echo`", at_start=True),
+    Parameter("start", "double", 0.0, "time after the first sample at which that begins", "s", 0.0),
     Parameter("action_monitor_rate", "double", 20.0, "rate of the feedback on a goal", "Hz", 0.1, 1000.0, live=True),
     Parameter("shaper", "string", "none",
-        "input shaper of trajectories: zero vibration (zv), zero vibration and derivative (zvd), or none; a trajectory"
-        " ends later by its length", choices=SHAPERS),
+        "input shaper of trajectories: zero vibration (zv), zero vibration and derivative (zvd), for the modes of the"
+        " base between first and last point (base_modes), or none; a trajectory ends later by its length",
+        choices=(*SHAPERS, "base_modes")),
+    Parameter("shaper_share", "double", 0.15,
+        "longest time that shaper base_modes adds to a trajectory, as a share of its duration", "", 0.0, 1.0),
     Parameter("shaper_frequency", "double[]", [], "natural frequency of each vibration mode that it suppresses",
         "Hz", 0.0),
     Parameter("shaper_damping_ratio", "double[]", [0.0],
@@ -35,12 +49,12 @@ def built_follower(values: Values, model: ArmModel) -> BuiltStage:
     Raises:
         ConfigError: a parameter is invalid for this arm.
     """
-    shaper = make_shaper(values["shaper"], values["shaper_frequency"], values["shaper_damping_ratio"])
     follower = TrajectoryFollower(
         model.joint_names, model.turns, model.lower, model.upper, model.velocity_limit,
-        record_of(TrajectoryFollowerConfig, values), lambda first, last: shaper,
+        record_of(TrajectoryFollowerConfig, values), _shaper(values, model),
     )  # fmt: skip
-    stage = TrajectoryStage(follower)
+    file = values["trajectory_file"]
+    stage = TrajectoryStage(follower, load_trajectory(resolve_uri(file)) if file else None, values["start"])
     interfaces = TrajectoryInterfaces(stage, values)
 
     def change(changed: Values) -> None:
@@ -52,6 +66,17 @@ def built_follower(values: Values, model: ArmModel) -> BuiltStage:
 
     output = joint_output(stage.name, model, topics.DESIRED_JOINT_REFERENCE)
     return BuiltStage(stage, change, (output,), interfaces=interfaces, status=status)
+
+
+def _shaper(values: Values, model: ArmModel) -> Callable[[Spline], InputShaper]:
+    """Return what gives the shaper of a trajectory."""
+    if values["shaper"] != "base_modes":
+        shaper = make_shaper(values["shaper"], values["shaper_frequency"], values["shaper_damping_ratio"])
+        return lambda spline: shaper
+    if not model.m:
+        raise ConfigError("shaper 'base_modes' is for an arm with elastic joints under its base; this one has none")
+    own = ArmModel(model.description, model.tool_frame, model.gravity)  # goals are checked while others use the model
+    return lambda spline: base_mode_shaper(own, spline, values["shaper_share"])
 
 
 def _ports(values: Values, description: RobotDescription, tool: str) -> Ports:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.interpolate import BPoly
@@ -11,7 +13,6 @@ from flexarm_core.joint_trajectory.follower import (
     FOLLOWING,
     HOLDING,
     End,
-    Goal,
     TrajectoryFollower,
     TrajectoryFollowerConfig,
 )
@@ -42,7 +43,7 @@ class Arm:
         most = np.where(endless, np.inf, limit)
         self.turns = Turns(endless)
         config = TrajectoryFollowerConfig(**settings)
-        more = {} if shaper is None else {"shaper_for": lambda first, last: shaper}
+        more = {} if shaper is None else {"shaper_for": lambda spline: shaper}
         self.follower = TrajectoryFollower(NAMES, self.turns, -most, most, np.full(3, limit), config, **more)
         self.position, self.velocity, self.off = np.array(position, dtype=float), np.zeros(3), np.zeros(3)
         self.stamp, self.ends, self.motion = 0, [], []
@@ -58,7 +59,7 @@ class Arm:
     def ask(self, given: Points, canceled=lambda: False, **tolerances) -> list[tuple[End, str]]:
         ends: list[tuple[End, str]] = []
         goal, self.remark = self.follower.goal(given, lambda code, why: ends.append((code, why)), **tolerances)
-        self.follower.follow(Goal(goal.spline, goal.start, goal.tolerances, goal.ended, canceled))
+        self.follower.follow(replace(goal, canceled=canceled))
         return ends
 
     def until(self, ends, most: int = 20_000) -> End:
