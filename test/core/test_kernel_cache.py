@@ -54,7 +54,7 @@ def outer(x: float) -> float:
 def taken(pair: Pair) -> float:
     return pair.a
 
-if __name__ == "__main__":
+def show() -> None:
     value = outer(1.0), taken(Pair(1.0, 2.0))
     print(*value, *(name for name in ("middle", "outer", "taken") if not globals()[name].stats.cache_hits))
 """
@@ -78,27 +78,37 @@ EDITS = {  # of the callee or caller, the results, and what compiles; a kernel i
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("kernels")
+    """What each edit's own pair of modules prints, in four processes: new, kept, edited and as before."""
+    folder, pairs = tmp_path_factory.mktemp("kernels"), {edit: str(k) for k, edit in enumerate(EDITS)}
 
-    def run(**sources: str) -> str:
-        for name, text in ({"callee": CALLEE, "caller": CALLER} | sources).items():
-            (folder / f"{name}.py").write_text(text)
-            os.utime(folder / f"{name}.py", (1e9, 1e9))  # neither time nor, mostly, size say that it is another file
-        command = [sys.executable, "-B", folder / "caller.py"]
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+    def run(edited: bool) -> dict[str, str]:
+        for edit, k in pairs.items():
+            name, old, new, _ = EDITS[edit]
+            sources = {"callee": CALLEE, "caller": CALLER}
+            assert old in sources[name]
+            if edited:
+                sources[name] = sources[name].replace(old, new)
+            for name, text in sources.items():
+                path = folder / f"{name}{k}.py"
+                path.write_text(
+                    text.replace("import callee", f"import callee{k}").replace("from callee", f"from callee{k}")
+                )
+                os.utime(path, (1e9, 1e9))  # neither time nor, mostly, size say that it is another file
+        code = f"for k in range({len(pairs)}): __import__(f'caller{{k}}').show()"
+        command = [sys.executable, "-B", "-c", code]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+        return dict(zip(pairs, done.stdout.splitlines(), strict=True))
 
-    return run
+    return [run(edited) for edited in (False, False, True, False)]
 
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edit_compiles_what_it_affects_and_nothing_else(printed, edit):
-    printed()
-    assert printed() == "1007.0 1.0 middle", "all is loaded; the middle one is in the outer's machine code"
-    name, old, new, expected = EDITS[edit]
-    source = {"callee": CALLEE, "caller": CALLER}[name]
-    assert old in source
-    assert printed(**{name: source.replace(old, new)}) == expected
-    assert printed() == "1007.0 1.0 middle" + " outer" * ("outer" in expected)
+    _, kept, edited, restored = (lines[edit] for lines in printed)
+    expected = EDITS[edit][3]
+    assert kept == "1007.0 1.0 middle", "all is loaded; the middle one is in the outer's machine code"
+    assert edited == expected
+    assert restored == "1007.0 1.0 middle" + " outer" * ("outer" in expected)
 
 
 def made(text: str, **names: object):
