@@ -63,7 +63,7 @@ class Browser:
         deadline = time.monotonic() + timeout
         while not condition():
             assert time.monotonic() < deadline, f"{what}: the page says {self.value('document.body.innerText')}"
-            time.sleep(0.2)
+            time.sleep(0.05)
 
     def picture(self) -> np.ndarray:
         """(height, width, 3) what is seen, 0 to 1."""
