@@ -266,7 +266,7 @@ def test_where_nothing_can_be_proposed_it_says_what_was_tried_and_writes_nothing
     """Velocity limits that no motion keeps: every dry run is held back by the gate."""
     monkeypatch.setattr(first_run, "SIZES", (0.1,))  # it gives up sooner
     path = tmp_path / "stuck.urdf"
-    text = load_robot_description(URDF / "arm_7r.urdf.xacro")
+    text = load_robot_description(URDF / "planar_4r.urdf.xacro")
     path.write_text(re.sub(r'velocity="[\d.]+"', 'velocity="1e-5"', text))
     said, usable = check_robot(path, write=tmp_path / "study.yaml")
     assert not usable and "missing: a first run" in said and "tried: " in said

@@ -62,11 +62,12 @@ class OpenGate(GateUnderTest):
         self._mode, self._source = mode, answer
 
 
-def test_no_fault_on_the_core_makes_an_arm_run_away():
-    found = campaign(7, 50, 0, [], 2)
+@pytest.mark.parametrize("count", [20, pytest.param(100, marks=pytest.mark.long)])
+def test_no_fault_on_the_core_makes_an_arm_run_away(count):
+    found = campaign(7, count, 0, [], 2)
     assert failures(found) == [], "\n".join(found["missed"])
-    assert found["faults_tried"] == 50
-    assert len(found["kinds"]) > 15
+    assert found["faults_tried"] == count
+    assert len(found["kinds"]) > 10
 
 
 BEYOND = pytest.mark.xfail(reason="1.6 and 2.0 times the limit: docs/safety.md, What does not hold yet", strict=True)

@@ -369,10 +369,11 @@ def _random_path(arm: Chain, random: np.random.Generator) -> tuple[PosePath, Arr
     return PosePath(positions[0], rotations[0]).spline(positions[1:], rotations[1:]), joints[0]
 
 
+@pytest.mark.parametrize("count", [8, pytest.param(60, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", ["panda", "iiwa", "ur5"])
-def test_random_reachable_paths_are_planned_but_few_which_are_refused_with_a_reason(name):
+def test_random_reachable_paths_are_planned_but_few_which_are_refused_with_a_reason(name, count):
     planner, random, whole = _planner(name), np.random.default_rng(20), 0
-    for _ in range(25):
+    for _ in range(count):
         path, start = _random_path(planner.chain, random)
         try:
             plan = planner.plan(path, start, TOOL)
@@ -384,7 +385,7 @@ def test_random_reachable_paths_are_planned_but_few_which_are_refused_with_a_rea
         assert distance <= POSITION_TOLERANCE and angle <= ROTATION_TOLERANCE
         assert max(_of_limits(planner, plan, times)) <= 1.0
         whole += 1
-    assert whole >= 24
+    assert whole >= 0.96 * count - 1
 
 
 @given(
@@ -394,7 +395,7 @@ def test_random_reachable_paths_are_planned_but_few_which_are_refused_with_a_rea
     st.floats(-9.0, 0.4),
     st.booleans(),
 )
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 def test_random_lines_are_planned_or_refused_and_nothing_else(name, seed, way, turn, allow_dropped):
     random, planner = np.random.default_rng(seed), _planner(name)
     arm = planner.chain

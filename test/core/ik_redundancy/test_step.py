@@ -84,9 +84,10 @@ def largest_error_with_bad_rows(seed, spoil, count=1000, ranked=True) -> float:
 # --- the solution ---
 
 
-def test_the_step_solves_the_kkt_equations_of_ten_thousand_random_problems():
+@pytest.mark.parametrize("count", [3000, pytest.param(30_000, marks=pytest.mark.long)])
+def test_the_step_solves_the_kkt_equations_of_random_problems(count):
     rng, worst = np.random.default_rng(0), 0.0
-    for _ in range(10_000):
+    for _ in range(count):
         J, displacement, offset, weights = random_problem(rng)
         tool = RedundancyStep(weights, random_levels(rng, len(J)), length_scale=rng.uniform(0.05, 2.0))
         got = tool.solve(J, displacement, offset)
@@ -285,7 +286,7 @@ def test_with_a_band_the_step_is_continuous_in_the_singular_value(hold, levels):
         steps = np.array([tool.solve(nearly_singular(value), displacement, offset) for value in values])
         return abs(np.diff(steps, axis=0)).max()
 
-    assert largest_change(20_001) < 0.12 * largest_change(2_001)  # a jump would not shrink with the distance
+    assert largest_change(6_001) < 0.12 * largest_change(601)  # a jump would not shrink with the distance
 
 
 @pytest.mark.parametrize("hold", (False, True))

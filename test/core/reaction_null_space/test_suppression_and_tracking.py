@@ -24,8 +24,10 @@ def paths(name, seed):
             yield each, refused
 
 
-@pytest.mark.parametrize("name", ["boom_7r", "wheel_3r"])
-@pytest.mark.parametrize("exact", [True, False])
+LONG = [pytest.param(*case, marks=pytest.mark.long) for case in (("boom_7r", True), ("wheel_3r", False))]
+
+
+@pytest.mark.parametrize(("name", "exact"), [("boom_7r", False), ("wheel_3r", True), *LONG])
 def test_the_tool_keeps_to_its_path_while_the_base_is_brought_to_rest(name, exact):
     path, _ = next(paths(name, 1))
     wrong = None if exact else with_wrong_inertia(path.case.text, np.random.default_rng(2))
