@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flexarm_core.errors import FlexarmError
+from flexarm_core.records import quick
 from flexarm_core.types import Array
 from flexarm_sim.friction.friction import JointFriction
 from flexarm_sim.surfaces import Surface
@@ -24,6 +25,7 @@ class PlantDivergedError(FlexarmError):
     """The simulated state is no longer finite: the step is too long for the stiffness, or the effort is too large."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class PlantState:
     """Ground truth at one instant: accelerations and wrenches belong to this state under the effort held now.
@@ -77,6 +79,7 @@ class PlantState:
     friction: Array = field(default_factory=lambda: np.zeros(0))
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class SensedState:
     """The part of a ``PlantState`` that sensors measure, under the same names; it is read in every tick.

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.records import quick
 from flexarm_core.types import Array
 from flexarm_sim.clock import check_interval
 from flexarm_sim.strain import StrainReading
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class JointReading:
     """Joint readings at one tick; all arrays in the order of ``names``.
@@ -27,6 +29,7 @@ class JointReading:
     effort: Array | None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """Readings of all sensors at one tick.

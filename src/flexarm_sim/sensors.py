@@ -115,6 +115,8 @@ class SensorModel:
         self._dropouts = to_stamps(config.dropout_intervals)
         self._freezes = to_stamps(config.frozen_intervals)
         self._nans = to_stamps(config.nan_intervals)
+        faults = self._dropouts or self._freezes or self._nans
+        self._perfect = self._noise is None and not (faults or self._delay or self._resolution or self._dropout)
         self._entropy = [seed, size, *name.encode()]
         self._size = size
         self.reset()
@@ -138,6 +140,8 @@ class SensorModel:
             (size,) reading, or None if the sample drops out.
         """
         reading = truth.copy()  # the caller may change what it gets
+        if self._perfect:
+            return reading
         if self._delay:
             self._history.append(reading)
             reading = self._history[0].copy()

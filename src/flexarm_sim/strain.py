@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.records import quick
 from flexarm_core.types import Array
 from flexarm_sim.clock import check_interval, to_stamp
 from flexarm_sim.sensors import SensorModel
@@ -14,6 +15,7 @@ from flexarm_sim.sensors import SensorModel
 FAULTS = ("frozen", "missing", "nan")
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class StrainReading:
     """Reading of the strain gauges at one tick.

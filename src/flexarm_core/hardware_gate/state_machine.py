@@ -19,6 +19,7 @@ from enum import Enum
 
 from flexarm_core.hardware_gate.supervisor import Supervisor
 from flexarm_core.hardware_gate.timing import Timing
+from flexarm_core.records import quick
 
 
 class GateState(Enum):
@@ -34,6 +35,7 @@ NOT_LED = "no joint reference has come yet"  # reason of a stop that only holds 
 STOPPED = (GateState.STOPPING, GateState.TRIPPED)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class GateStatus:
     """Status of the gate.

@@ -20,6 +20,7 @@ from flexarm_core.ik_redundancy.sample import ROTATION, Request, advance, brake,
 from flexarm_core.ik_redundancy.tracking import TrackMemory, view_track
 from flexarm_core.kernels.orthogonal_rows import EPSILON, orthogonalise_rows
 from flexarm_core.kernels.rotations import is_rotation
+from flexarm_core.records import quick
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array, all_finite
 
@@ -28,6 +29,7 @@ LIMITED = 1e-9  # relative distance to a limit below which the joint counts as a
 POSE = ((3,), (3, 3))  # shapes of the position and of the rotation of a tool pose
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class RedundancyStatus:
     """Tracking status of one sample.

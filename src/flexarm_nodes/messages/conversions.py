@@ -176,7 +176,7 @@ def joint_reference_from_message(message: JointReferenceMessage, names: Sequence
 def cartesian_reference_form(reference: CartesianReference, tool_frame: str) -> Form:
     """Return the message of a CartesianReference record."""
     numbers: dict[str, Numbers] = {
-        "pose": (*reference.position, *quaternion_of(reference.rotation)),
+        "pose": (*reference.position.tolist(), *quaternion_of(reference.rotation)),
         "twist": reference.velocity,
         "accel": reference.acceleration,
         "axes": np.asarray(reference.axes, dtype=bool),
@@ -249,7 +249,9 @@ def true_joints_form(stamp: int, state: PlantState, names: tuple[str, ...]) -> F
 
 def pose_form(stamp: int, frame: str, position: Array, rotation: Array) -> Form:
     """Return the PoseStamped of a position (3,) and a rotation (3, 3)."""
-    return Form(PoseStamped, {"pose": (*position, *quaternion_of(rotation))}, {"header.frame_id": frame}, stamp)
+    return Form(
+        PoseStamped, {"pose": (*position.tolist(), *quaternion_of(rotation))}, {"header.frame_id": frame}, stamp
+    )
 
 
 def wrench_form(stamp: int, frame: str, wrench: Array) -> Form:

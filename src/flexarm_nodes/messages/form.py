@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message, serialize_message
 
 from flexarm_core.errors import InputError
+from flexarm_core.records import quick
 from flexarm_nodes.messages.cdr import BODY, slots_of
 from flexarm_nodes.messages.layout import Layout, layout_of
 
@@ -23,6 +24,7 @@ SECOND = 1_000_000_000  # [ns]
 Numbers = Sequence[Any] | np.ndarray[Any, Any]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Form:
     """Field values of a message.
