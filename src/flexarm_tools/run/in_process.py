@@ -7,7 +7,7 @@ that of the same scenario with its stages in one node, bit for bit.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -19,7 +19,7 @@ from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.types import Array
+from flexarm_core.types import Array, FlexibleSample
 from flexarm_nodes.control_loop.loop import ControlLoop
 from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.hardware_gate.output import gate_words
@@ -32,7 +32,7 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.node.given_table import GivenTable
-from flexarm_nodes.node.input.readings import FLEXIBLE, Readings
+from flexarm_nodes.node.input.readings import FLEXIBLE, READERS, Readings
 from flexarm_nodes.node.output.publications import output_topics
 from flexarm_nodes.node.parameters import ARM_PARAMETERS
 from flexarm_nodes.node.prefixed_table import PrefixedTable
@@ -57,6 +57,7 @@ from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, Scenario
 from flexarm_tools.wiring.table import CONTROL_LOOP
 
 reader_of = cache(message_reader)
+JOINT_FIELDS = ("position", "velocity", "effort")
 LEVELS = {OK: "info", WARN: "warn", ERROR: "error"}
 REPEAT_AFTER = 0.5  # [s] simulation time in which a status that only changes its text is told once
 SHOWN = 50  # ticks between two updates of the progress
@@ -214,6 +215,7 @@ class ProcessRun:
                 if (topic := mapped.get(topic, topic)) in self._rows.fills or topic in self._rows.texts:
                     self._outputs.append((topic, out.brief or out.make))
         self._writers: dict[str, FormWriter] = defaultdict(FormWriter)  # by topic
+        self._taken: dict[str, Form] = {}  # by topic, the newest form that was read as a message and was usable
         self._blocks = {topic: FormBlocks(partial(fill, self._known)) for topic, fill in self._rows.fills.items()}
         self._tick: Tick | None = None
         self.model = self._loop.model
@@ -271,12 +273,15 @@ class ProcessRun:
                 self._blocks[topic].add(row, form)
             if sensor in readings.sensors:
                 try:
-                    readings.take_raw(sensor, self._writers[topic].write(form), reader_of(form.kind))
+                    if self._is_like_last(topic, form, READERS[sensor[0]].fields):
+                        readings.take_numbers(sensor, said.stamp, _arrays(form, READERS[sensor[0]].fields))
+                    else:
+                        readings.take_raw(sensor, self._writers[topic].write(form), reader_of(form.kind))
+                        self._taken[topic] = form
                 except InputError as error:
                     self._tell(CONTROL_LOOP, ERROR, str(error), said.stamp)
         try:
-            form = joint_readings_form(said.stamp, (said.joints, said.elastic))
-            joints = readings.joints(self._writers[topics.JOINT_STATES].write(form))
+            joints = self._joints(joint_readings_form(said.stamp, (said.joints, said.elastic)))
         except InputError as error:
             command = pipeline.refuse(said.stamp, str(error))
             self._tell(CONTROL_LOOP, *gate_words(pipeline.gate.gate.status, topics.RESET_GATE), said.stamp)
@@ -288,6 +293,29 @@ class ProcessRun:
         for name, failed in pipeline.after().items():
             self._tell(name, ERROR, failed, said.stamp)
         return tick.command
+
+    def _joints(self, form: Form) -> FlexibleSample:
+        """Return the sample of a joint state.
+
+        Raises:
+            InputError: it is not usable.
+        """
+        readings, topic = self._loop.readings, topics.JOINT_STATES
+        if self._is_like_last(topic, form, JOINT_FIELDS):
+            sample = readings.joint_numbers(form.stamp or 0, _arrays(form, JOINT_FIELDS))
+            if sample is not None:
+                return sample
+        self._taken.pop(topic, None)
+        joints = readings.joints(self._writers[topic].write(form))
+        self._taken[topic] = form
+        return joints
+
+    def _is_like_last(self, topic: str, form: Form, fields: Sequence[str]) -> bool:
+        """Return whether the last message of a topic was usable and had the same words, and as many numbers."""
+        last = self._taken.get(topic)
+        if last is None or form.words != last.words:
+            return False
+        return all(len(form.numbers[field]) == len(last.numbers[field]) for field in fields)
 
     def _fill(self, row: int, topic: str, made: Any) -> None:
         if isinstance(made, Form):
@@ -346,6 +374,10 @@ class ProcessRun:
             ended_early=ended,
             **cut,
         )
+
+
+def _arrays(form: Form, fields: Sequence[str]) -> list[Array]:
+    return [np.array(form.numbers[field], dtype=float) for field in fields]
 
 
 def _plain(value: Any) -> Any:

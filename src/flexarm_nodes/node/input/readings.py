@@ -107,11 +107,8 @@ class SampleReader:
                 finite.
         """
         numbers = self._flat.read(raw)
-        if numbers is not None:
-            sample = self._sample(stamp_of(raw), *numbers)
-            given = (*numbers[:2], sample.effort) if self._needs_effort else numbers[:2]
-            if math.isfinite(sum(one.dot(one) for one in given)):
-                return sample
+        if numbers is not None and (found := self.sample(stamp_of(raw), numbers)) is not None:
+            return found
         message = read_joint_state(raw)
         everywhere, rates, efforts = (np.array(one) for one in (message.position, message.velocity, message.effort))
         self._select.select(message.name, everywhere, rates)
@@ -129,6 +126,17 @@ class SampleReader:
         if numbers is None:
             self._flat.learn(raw)
         return sample
+
+    def sample(self, stamp: int, numbers: list[Array]) -> FlexibleSample | None:
+        """Return the sample of a joint state like the last one; None: it must be looked at.
+
+        Args:
+            stamp: its stamp [ns].
+            numbers: its positions, velocities and efforts.
+        """
+        sample = self._sample(stamp, *numbers)
+        given = (*numbers[:2], sample.effort) if self._needs_effort else numbers[:2]
+        return sample if math.isfinite(sum(one.dot(one) for one in given)) else None
 
     def _learn(self, names: list[str]) -> None:
         """Find the joints in the list of a joint state; the elastic ones need not be there."""
@@ -242,6 +250,10 @@ class Readings:
             flat.learn(raw)
             self._learnt[sensor] = message
 
+    def take_numbers(self, sensor: tuple[str, str], stamp: int, numbers: list[Array]) -> None:
+        """Take a sensor's message like the last one from its stamp [ns] and the numbers of the fields that are read."""
+        self._keep(sensor, stamp, READERS[sensor[0]].flat(self._learnt[sensor], numbers))
+
     def _keep(self, sensor: tuple[str, str], stamp: int, reading: Any) -> dict[int, Any]:
         """Keep a reading, or the reason why it is rejected; return those of the sensor that are kept, by stamp."""
         self._companions.came(self._topics[sensor], stamp)
@@ -276,7 +288,15 @@ class Readings:
 
         Positions of endless joints are continuous from sample to sample, however their encoders report them.
         """
-        joints, count = self._joints.read(raw), self._count
+        return self._in_turns(self._joints.read(raw))
+
+    def joint_numbers(self, stamp: int, numbers: list[Array]) -> FlexibleSample | None:
+        """Do the same with positions, velocities, efforts of a joint state like the last; None: look at its bytes."""
+        sample = self._joints.sample(stamp, numbers)
+        return None if sample is None else self._in_turns(sample)
+
+    def _in_turns(self, joints: FlexibleSample) -> FlexibleSample:
+        count = self._count
         position = count.measured(joints.stamp, joints.position)
         return joints if position is joints.position else replace(joints, position=position, turned=count.reported)
 
