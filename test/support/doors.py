@@ -339,6 +339,7 @@ def walk() -> None:
             signal.setitimer(signal.ITIMER_PROF, HANG)
             bind()(**good)
             signal.setitimer(signal.ITIMER_PROF, 0)
+            target = None
         except (Exception, Hang) as error:
             signal.setitimer(signal.ITIMER_PROF, 0)
             why = f"{type(error).__name__}: {str(error)[:150]}"
@@ -362,8 +363,10 @@ def walk() -> None:
                 fits = kind not in ("nan", "inf") and same and np.isfinite(value).all()
                 if strict and is_array(door.hints[name]) and kind in WRONG and name in door.required and not fits:
                     wrong.append([name, kind, "accepted"])
-            except (FlexarmError, TypeError):
+            except FlexarmError:
                 target = used  # what is refused leaves no trace
+            except TypeError:
+                pass
             except Hang:
                 wrong.append([name, kind, "hang"])
             except BaseException as error:
