@@ -95,6 +95,20 @@ class GravityTable:
         look_up(self._flat, self.counts, self.ends, position, self._work, out)
         return out
 
+    def constant(self) -> Array:
+        """Return the part of the wrench (6,) that does not depend on the posture: the mean over the nodes [N, N*m]."""
+        constant: Array = self.values.mean(axis=0)
+        return constant
+
+    def posture_dependent(self) -> GravityTable:
+        """Return the table of the part that depends on the posture alone (claims 8, 15, 21, 27, 33).
+
+        The rest is constant, as the bias of the sensor is: both are read at once, in any posture at rest, and nothing
+        has to be known of masses that do not move.
+        """
+        values = self.values - self.constant()
+        return GravityTable(self.joint_names, self.sensor, self.counts, self.ends, values, self.error)
+
     @classmethod
     def from_model(cls, dynamics: SensorDynamics) -> GravityTable:
         """Compute the table of a model; ``error`` is the largest error at random poses plus a bound of rounding errors.

@@ -15,6 +15,7 @@ from flexarm_core.pipeline.base_wrench_stage import BaseWrenchStage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_nodes.base_wrench.calibration import BaseWrenchCalibration
+from flexarm_nodes.base_wrench.parameters import GRAVITY_PARTS
 from flexarm_nodes.base_wrench.plan import CalibrationPlan, build_plan
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import Status, Values
@@ -83,6 +84,8 @@ class BaseWrenchInterfaces(Interfaces):
             raise ConfigError("parameter control is false: the node does not lead the arm")
         if self.values["gravity_table"]:
             raise ConfigError("gravity_table is looked up in: calibrate without it, and make a table of the result")
+        if self.values["gravity_part"] != GRAVITY_PARTS[0]:
+            raise ConfigError("gravity_part must be 'whole' for a calibration, which separates bias and weight")
         speed = float(np.abs(self._stage.state.velocity).max())
         if speed > REST:
             raise InputError(f"the arm moves at {speed:.3f} rad/s or m/s; it must be at rest, below {REST}")

@@ -15,6 +15,7 @@ from flexarm_core.base_wrench.estimator import BaseWrenchEstimatorConfig
 from flexarm_core.base_wrench.gravity_table import GravityTable
 from flexarm_core.base_wrench.position_loop import PositionLoopConfig
 from flexarm_core.base_wrench.sensed_bodies import SensedBodies, build_sensed_bodies
+from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.base_wrench.torque_loop import TorqueLoopConfig
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.arm_model import ArmModel
@@ -22,6 +23,8 @@ from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.parameters import FILE_FOLDER, Parameter, record_of, rows
 
 BASE_MOTIONS = ("none", "joint_states", "flexible_state")
+GRAVITY_PARTS = ("whole", "posture_dependent")
+MODEL = "model"  # gravity_table
 EFFORT_SOURCES = ("joint_states", "command")
 _live = partial(Parameter, live=True)
 
@@ -39,8 +42,12 @@ BASE_WRENCH_PARAMETERS = (
         "calibrated mass times center of mass, x y z, of each link of gravity_links, in the frame of its joint",
         "kg*m"),
     Parameter("gravity_table", "string", "",
-        "file of a table of gravity wrenches over joint positions; empty: gravity is computed from the model",
-        at_start=True),
+        "file of a table of gravity wrenches over joint positions; model: a table made of the model at the start;"
+        " empty: gravity is computed from the model", at_start=True),
+    Parameter("gravity_part", "string", GRAVITY_PARTS[0],
+        "gravity that is subtracted: whole, or only the part that depends on the posture (posture_dependent); then"
+        " wrench_bias is the reading at rest without that part, and includes the constant weight",
+        choices=GRAVITY_PARTS),
     FILE_FOLDER,
     Parameter("sensor_wait", "double", 0.005,
         "longest wall time that a joint state waits for the wrench and base motion of its stamp", "s", 1e-4),
@@ -152,13 +159,26 @@ def sensed_bodies(values: Values, model: ArmModel) -> SensedBodies:
 
 
 def gravity_table(values: Values, model: ArmModel) -> GravityTable | None:
-    """Return the gravity table, or None if gravity is computed from the model.
+    """Return the gravity table of a file, or None if there is none.
 
     Raises:
         ConfigError: there is no such file, or it is no table for this robot and sensor.
     """
     path = values["gravity_table"]
-    return GravityTable.load(path, model.joint_names, values["sensor"]) if path else None
+    return GravityTable.load(path, model.joint_names, values["sensor"]) if path not in ("", MODEL) else None
+
+
+def table_in_use(values: Values, file: GravityTable | None, dynamics: SensorDynamics) -> GravityTable | None:
+    """Return the table that replaces the gravity wrench of the model, or None.
+
+    Raises:
+        ConfigError: a table cannot be made of the model.
+    """
+    whole = values["gravity_part"] == GRAVITY_PARTS[0]
+    table = file
+    if file is None and (values["gravity_table"] == MODEL or not whole):
+        table = GravityTable.from_model(dynamics)
+    return table if table is None or whole else table.posture_dependent()
 
 
 def check_base_motion(base_motion: str, model: ArmModel) -> None:

@@ -36,6 +36,7 @@ from flexarm_nodes.base_wrench.parameters import (
     estimator_config,
     gravity_table,
     sensed_bodies,
+    table_in_use,
 )
 from flexarm_nodes.messages.base_wrench import base_wrench_estimate_form
 from flexarm_nodes.node import topics
@@ -61,7 +62,7 @@ def built_base_wrench(values: Values, model: ArmModel) -> BuiltStage:
     def estimator(values: Values) -> BaseWrenchEstimator:
         gravity = (values["gravity"][0], values["gravity"][1], values["gravity"][2])
         dynamics = SensorDynamics(sensed_bodies(values, model), gravity)
-        return BaseWrenchEstimator(model, dynamics, estimator_config(values), table)
+        return BaseWrenchEstimator(model, dynamics, estimator_config(values), table_in_use(values, table, dynamics))
 
     stage = BaseWrenchStage(
         estimator(values),

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 import weighed_robots
 
+from flexarm_core.base_wrench.estimator import BaseWrenchEstimator, BaseWrenchEstimatorConfig
 from flexarm_core.base_wrench.gravity_table import GravityTable
 from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.types import BaseWrenchSample
 from flexarm_sim.mujoco.model import build_model
 
 ROBOTS = ("arm_7r", "panda", "vertical_3r", "slider")
@@ -52,6 +55,40 @@ def test_a_table_gives_what_the_sensor_in_mujoco_says():
         measured = [data.sensor(f"{kind}/{weighed_robots.SENSOR}").data for kind in ("force", "torque")]
         # MuJoCo reports what the base exerts on the robot
         assert table.wrench(q) == pytest.approx(-np.concatenate(measured), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_the_part_that_depends_on_the_posture_is_what_the_true_robots_weight_changes_by(name):
+    dynamics = dynamics_of(name)
+    whole = GravityTable.from_model(dynamics)
+    part, truth = whole.posture_dependent(), weighed_robots.Weighed(weighed_robots.urdf(name), name)
+    positions = np.random.default_rng(4).uniform(-3.0, 3.0, (100, dynamics.bodies.n))
+    changes = [part.wrench(q) - part.wrench(positions[0]) for q in positions]
+    assert np.allclose(changes, [truth.wrench(q) - truth.wrench(positions[0]) for q in positions], atol=1e-9)
+    assert np.allclose([part.wrench(q)[:3] for q in positions], 0.0, atol=1e-9), "the force is constant"
+    assert np.allclose([part.wrench(q) + whole.constant() for q in positions], [whole.wrench(q) for q in positions])
+    assert np.allclose(part.constant(), 0.0, atol=1e-9), "nothing of it is constant"
+
+
+@pytest.mark.parametrize("name", ["arm_7r", "vertical_3r", "slider"])
+def test_with_it_torques_are_right_although_the_weight_of_what_does_not_move_is_unknown(name):
+    dynamics = dynamics_of(name)
+    truth, whole = weighed_robots.Weighed(weighed_robots.urdf(name), name), GravityTable.from_model(dynamics)
+    model, part = ArmModel(weighed_robots.description(name)), whole.posture_dependent()
+    unknown = np.array([3.0, -2.0, -400.0, 20.0, -30.0, 5.0])  # bias and a cabinet on the base
+    positions, n = np.random.default_rng(5).uniform(-1.0, 1.0, (20, model.n)), model.n
+    errors = {}
+    for table, bias in ((part, unknown + truth.wrench(positions[0]) - part.wrench(positions[0])), (whole, 0 * unknown)):
+        config = BaseWrenchEstimatorConfig(wrench_bias=tuple(bias), joint_acceleration="none", velocity_bandwidth=0.0)
+        estimator, worst, none = BaseWrenchEstimator(model, dynamics, config, table), 0.0, np.zeros(model.m)
+        for k, q in enumerate(positions):
+            reading = truth.wrench(q) + unknown
+            sample = BaseWrenchSample(k + 1, q, np.zeros(n), np.zeros(n), reading, none, none, none)
+            found = estimator.update(sample)
+            worst = max(worst, float(np.abs(found.torque).max()), float(np.abs(found.residual_wrench).max()))
+        errors[table] = worst
+    assert errors[part] < 1e-8, "at rest no torque accelerates the links"
+    assert errors[whole] > 1.0, "without it the unknown weight looks like torque"
 
 
 def test_a_joint_whose_position_changes_nothing_takes_no_room():
