@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexarm_core.compiled import kernel
-from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
 from flexarm_core.types import ArmState, Array
 
@@ -48,12 +46,11 @@ class JointDynamics:
         """Return ``H`` (n, n) and the effort (n,) at zero joint acceleration without damping; blocks overwrite both."""
         blocks = self.blocks(state)
         if self._terms is None:
-            self._terms = blocks.H_m, blocks.c_m
+            inertia, bias = blocks.H_m, blocks.c_m
             if self.model.m:
-                n = self.model.n
-                inertia, bias = np.empty((n, n)), np.empty(n)
-                free_terms(blocks.H_b, blocks.H_bm, blocks.dH_bm_qd, (blocks.H_m, blocks.c_m), (inertia, bias))
-                self._terms = inertia, bias
+                moved = np.linalg.solve(blocks.H_b, np.column_stack((blocks.H_bm, blocks.dH_bm_qd)))
+                inertia, bias = inertia - blocks.H_bm.T @ moved[:, :-1], bias - blocks.H_bm.T @ moved[:, -1]
+            self._terms = inertia, bias
         return self._terms
 
     def blocks(self, state: ArmState) -> DynamicsBlocks:
@@ -61,23 +58,3 @@ class JointDynamics:
         if self._blocks is None or state is not self._state:
             self._state, self._blocks, self._terms = state, self.model.blocks(state, self._blocks), None
         return self._blocks
-
-
-@kernel
-def free_terms(H_b: Array, H_bm: Array, dH_bm_qd: Array, fixed: tuple[Array, Array], free: tuple[Array, Array]) -> None:
-    """Write inertia (n, n) and bias (n,) of the joints over a free base, from those over a fixed one."""
-    m, n = H_bm.shape
-    factor, column = H_b.copy(), np.empty(m)
-    cholesky(factor, m)
-    for j in range(n + 1):
-        for i in range(m):
-            column[i] = H_bm[i, j] if j < n else dH_bm_qd[i]
-        cholesky_solve(factor, column, m)
-        for i in range(n):
-            moved = 0.0
-            for k in range(m):
-                moved += H_bm[k, i] * column[k]
-            if j < n:
-                free[0][i, j] = fixed[0][i, j] - moved
-            else:
-                free[1][i] = fixed[1][i] - moved

@@ -37,7 +37,6 @@ from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import ACCELERATION, JointLimits
 from flexarm_core.hardware_gate.limits import VELOCITY as VELOCITY_LIMIT
 from flexarm_core.hardware_gate.load.tool_load import STEP, ToolLoad
-from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.types import ArmState, Array
 
 FILTER = 6.0  # periods: time constant of the low passes
@@ -121,12 +120,8 @@ class ObservedDynamics:
 
     def acceleration(self, state: ArmState, efforts: Array) -> Array:
         """Return the accelerations (k, n) that efforts (k, n) on the links cause."""
-        if self._stamp is None:
-            self.observe(state, None)
-        found = efforts.copy()
-        _accelerate(
-            self._memory, self._scalars[SHARE], self._dynamics.terms(state)[0], self.load, self._bias(state), found
-        )
+        change = np.linalg.solve(self._inertia(state), (efforts - self.balance(state)).T)
+        found: Array = self._memory[Z] + change.T
         return found
 
     @property
@@ -197,20 +192,6 @@ class ObservedDynamics:
             self._late = 2.0 * dt
             self._escapes = not model.m and bool((np.abs(self.excess) > ESCAPES * self._table[VELOCITY_LIMIT]).any())
             self._load.observe(state, w, w - before_w, z, dt, self.share, late=self._late, escapes=self._escapes)
-
-
-@kernel
-def _accelerate(memory: Array, share: float, H: Array, load: Array, gravity: Array, rows: Array) -> None:
-    """Replace efforts (k, n) on the links by the accelerations that they cause; see the module."""
-    n = rows.shape[1]
-    factor = share * H + load
-    cholesky(factor, n)
-    for row in rows:
-        for i in range(n):
-            row[i] -= memory[W, i] + gravity[i]
-        cholesky_solve(factor, row, n)
-        for i in range(n):
-            row[i] += memory[Z, i]
 
 
 @kernel
