@@ -24,7 +24,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pinocchio as pin
 import table
-from joint_trajectories import measure_goals, measure_swing
+from joint_trajectories import measure_goals, measure_swing, measure_type_hash
 
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
@@ -167,8 +167,8 @@ def measure(names: list[str]) -> Iterator[Figure]:
 def main() -> int:
     """Run the measure."""
     if sys.argv[1:2] == ["planners"]:
-        return table.run("strangers_planners", [measure_goals, measure_swing])
-    return table.run("strangers", [lambda: measure(sys.argv[1:]), measure_goals, measure_swing])
+        return table.run("strangers_planners", [measure_type_hash, measure_goals, measure_swing])
+    return table.run("strangers", [lambda: measure(sys.argv[1:]), measure_type_hash, measure_goals, measure_swing])
 
 
 if __name__ == "__main__":

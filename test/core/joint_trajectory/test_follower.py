@@ -297,6 +297,13 @@ def test_some_joints_and_a_last_point_that_moves():
     arm.check_smooth(10.0)
 
 
+def test_joints_may_come_in_any_order():
+    arm = Arm()
+    way = points([0.5], [[0.3, 0.1, 0.2]], [[0.0] * 3], [[0.0] * 3], names=("c", "a", "b"))
+    assert arm.until(arm.ask(way)) is End.SUCCESSFUL
+    assert np.allclose(arm.position, [0.1, 0.2, 0.3])
+
+
 def test_a_gap_of_states_ends_the_goal():
     arm = Arm()
     ends = arm.ask(points([1.0], [[1.0] * 3]))
