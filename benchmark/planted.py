@@ -431,7 +431,7 @@ PLANTED = (
     ),
     Planted(
         "goals of an action are not bounded", f"{NODES}/node/goal_server.py",
-        "self._action_type, self._too_large = bound_action(action), False",
+        "self._action_type, self._too_large = bound_action(action, set_aside), False",
         "self._action_type, self._too_large = action, False", f"{NODE_TESTS}/test_follow_cartesian_path.py",
     ),
     Planted(
@@ -439,5 +439,20 @@ PLANTED = (
         "    for item in items:\n        _count(item, kind, left)",
         "    for item in items[:1]:\n        _count(item, kind, left)",
         f"{NODE_TESTS}/test_bounded_requests.py",
+    ),
+    Planted(
+        "the goal tolerance of a trajectory is ignored", "flexarm_core/joint_trajectory/follower.py",
+        "said = violated(goal.tolerances.goal, progress.error, self.joint_names)", 'said = ""',
+        "test/core/joint_trajectory/test_follower.py::test_default_tolerances_hold_and_a_goal_changes_its_own_only",
+    ),
+    Planted(
+        "a trajectory that takes over jumps", "flexarm_core/joint_trajectory/motion.py",
+        "if any(np.abs(one).max() > 1e-12 for one in away):", "if False:",
+        "test/core/joint_trajectory/test_follower.py::test_preemption_and_cancellation_do_not_jump_at_any_moment",
+    ),
+    Planted(
+        "a canceled trajectory does not brake", "flexarm_core/joint_trajectory/follower.py",
+        "Stopped(stamp, motion, self.limits.acceleration) if moving else Held(motion[0])", "Held(motion[0])",
+        "test/core/joint_trajectory/test_follower.py::test_a_canceled_motion_brakes_and_rests_before_the_goal_ends",
     ),
 )  # fmt: skip
