@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import exudyn_peer  # before numba: it chooses its build at the import
 import numpy as np
 import pinocchio
+import scipy.linalg
 from chain import arm_urdf
 
 from flexarm_core.flexible_dynamics import integration
-from flexarm_core.flexible_dynamics.beam import beam_modes
+from flexarm_core.flexible_dynamics.beam import Load, beam_modes
 from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_core.types import Array
+from flexarm_core.types import ArmState, Array
 from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_tools.metrics.figures import Figure, parse_goal
 
@@ -97,6 +100,56 @@ def frequency_error() -> list[Figure]:
     expected = CLAMPED_FREE**2 * np.sqrt(beam.EIz / (beam.rho_A * beam.length**4))
     value = float(np.abs(found / expected - 1.0).max())
     return [Figure("frequency_error", value, "1", parse_goal("<= 2e-3"), "three clamped-free frequencies, 40 elements")]
+
+
+def mounted_mode_error() -> list[Figure]:
+    """First frequency of a beam of 1 m with a motor of 5 kg at several places and 0.2 kg at its tip.
+
+    Against cubic elements with consistent masses; ours are lumped.
+    """
+    length, stiffness, per_length, motor, tip, n = 1.0, 300.0, 0.8, 5.0, 0.2, 100
+    e, ratios, details = length / n, [], dict[str, bool | float | str]()
+    beam = parse_robot_description(robot_text("flexible_2r")).flexible_links["upper_arm"].beam
+    assert beam is not None
+    beam = replace(beam, length=length, rho_A=per_length, EIz=stiffness, elements=n, modes_y=1, modes_z=0)
+    a, b = np.array([[12.0, 6 * e], [6 * e, 4 * e * e]]), np.array([[-12.0, 6 * e], [-6 * e, 2 * e * e]])
+    c, d = np.array([[156.0, 22 * e], [22 * e, 4 * e * e]]), np.array([[54.0, -13 * e], [13 * e, -3 * e * e]])
+    flip = np.diag([1.0, -1.0])
+    for place in (0.05, 0.3, 0.6, 0.9):
+        K, M = np.zeros((2, 2 * n + 2, 2 * n + 2))
+        for k in range(n):
+            at = slice(2 * k, 2 * k + 4)
+            K[at, at] += stiffness / e**3 * np.block([[a, b], [b.T, flip @ a @ flip]])
+            M[at, at] += per_length * e / 420.0 * np.block([[c, d], [d.T, flip @ c @ flip]])
+        M[2 * round(place / e), 2 * round(place / e)] += motor
+        M[-2, -2] += tip
+        expected = np.sqrt(scipy.linalg.eigh(K[2:, 2:], M[2:, 2:], eigvals_only=True)[0])
+        found = np.sqrt(beam_modes(beam, [Load(motor, place=place), Load(tip)]).stiffness[0, 0])
+        ratios.append(abs(found / expected - 1.0))
+        details[f"at_{place}_m"] = float(found / expected - 1.0)
+    meaning = "first frequency of a beam with a motor on it against finite elements, four places of the motor"
+    return [Figure("mounted_mode_error", float(max(ratios)), "1", parse_goal("<= 0.01"), meaning, details=details)]
+
+
+def gravity_frequency_error() -> list[Figure]:
+    """40 kg at the end of 3 m on a spring: on top, hanging and lying; against ``sqrt((k +- m g L) / J)``."""
+    mass, length, inertia, spring, worst = 40.0, 3.0, 1.0, 5000.0, 0.0
+    tensor = f'<inertia ixx="{inertia}" ixy="0" ixz="0" iyy="{inertia}" iyz="0" izz="{inertia}"/>'
+    light = '<mass value="1e-3"/><inertia ixx="1e-6" ixy="0" ixz="0" iyy="1e-6" iyz="0" izz="1e-6"/>'
+    for stiffness, sign in ((spring, 1.0), (spring, -1.0), (50.0, -1.0)):
+        text = f"""<robot name="g"><link name="w"/><link name="box"><inertial><origin xyz="0 0 {sign * length}"/>
+          <mass value="{mass}"/>{tensor}</inertial></link><joint name="tilt" type="revolute"><parent link="w"/>
+          <child link="box"/><axis xyz="0 1 0"/><limit lower="-0.5" upper="0.5" effort="0" velocity="2"/></joint>
+          <link name="a"><inertial>{light}</inertial></link>
+          <joint name="j1" type="revolute"><parent link="box"/><child link="a"/><axis xyz="0 0 1"/>
+          <limit lower="-1" upper="1" velocity="1" effort="50"/></joint>
+          <flexibility><elastic_joint name="tilt" stiffness="{stiffness}" damping="5"/></flexibility></robot>"""
+        rest = np.zeros(1)
+        found = ArmModel(text).natural_frequencies(ArmState(0, rest, rest, rest, rest))[0]
+        expected = np.sqrt((stiffness - sign * mass * 9.81 * length) / (mass * length**2 + inertia))
+        worst = max(worst, abs(float(found / expected) - 1.0))
+    meaning = "frequency of a mast and of hanging arms under gravity against the closed form"
+    return [Figure("gravity_frequency_error", worst, "1", parse_goal("<= 0.005"), meaning)]
 
 
 def slew_torque(time: float) -> Array:

@@ -20,6 +20,8 @@ MEASURES = (
     accuracy.rigid_error,
     accuracy.energy_drift,
     accuracy.frequency_error,
+    accuracy.mounted_mode_error,
+    accuracy.gravity_frequency_error,
     accuracy.exudyn_tip_error,
     accuracy.mujoco_tip_error,
     speed.aba_ratios,

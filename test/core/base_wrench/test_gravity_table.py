@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import mujoco
 import numpy as np
 import pytest
@@ -67,7 +69,14 @@ def test_the_part_that_depends_on_the_posture_is_what_the_true_robots_weight_cha
     assert np.allclose(changes, [truth.wrench(q) - truth.wrench(positions[0]) for q in positions], atol=1e-9)
     assert np.allclose([part.wrench(q)[:3] for q in positions], 0.0, atol=1e-9), "the force is constant"
     assert np.allclose([part.wrench(q) + whole.constant() for q in positions], [whole.wrench(q) for q in positions])
-    assert np.allclose(part.constant(), 0.0, atol=1e-9), "nothing of it is constant"
+
+
+def test_the_constant_part_is_the_mean_of_the_true_robots_weight_over_all_turns():
+    table = GravityTable.from_model(dynamics_of("vertical_3r"))
+    truth = weighed_robots.Weighed(weighed_robots.urdf("vertical_3r"), "vertical_3r")
+    turns = 0.3 + 0.5 * np.pi * np.arange(4)
+    weights = [truth.wrench(np.array(q)) for q in product(turns, repeat=3)]
+    assert table.constant() == pytest.approx(np.mean(weights, axis=0), abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["arm_7r", "vertical_3r", "slider"])
