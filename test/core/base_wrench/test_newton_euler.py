@@ -98,6 +98,20 @@ def test_friction_of_every_joint_needs_no_model_of_a_payload():
         assert np.abs(weight[:3]).max() > 1.0  # and the payload shows in what the model does not explain
 
 
+def test_of_two_arms_an_unknown_payload_of_one_falsifies_the_torques_of_the_other_alone():
+    """Bodies inboard of a joint are all that it does not carry, the other arm included."""
+    text = text_of("two_arms")
+    loaded, dynamics, rng = Reference(with_payload(text, "b3", 2.0)), dynamics_of(text), np.random.default_rng(12)
+    wrong, names = np.zeros(6), dynamics.bodies.coordinates
+    for _ in range(100):
+        truth = loaded.random(rng)
+        found = torques_at(dynamics, truth)
+        wrong = np.maximum(wrong, np.abs(found.torque + found.gravity - truth.effort))
+    by = dict(zip(names, wrong, strict=True))
+    assert max(value for name, value in by.items() if name.startswith("b")) < 1e-9
+    assert min(value for name, value in by.items() if name.startswith("a")) > 1.0
+
+
 def test_torque_about_a_vertical_first_axis_needs_no_model_at_all():
     """Patent 003: nothing is inboard of the first joint, and gravity takes nothing there."""
     text = on_sensor(robots.find("arm_7r")[0], xyz="0.2 0.1 0", stand="0.1 -0.2 0.05", lean="0 0 0.7")
