@@ -48,6 +48,7 @@ NOT_WALKED = (
     *("RedundancySolver.update", "RedundancySolver.move"),  # after begin(): tests of their own
     *("BaseWrenchController.update", "BaseWrenchEstimator.update", "PositionLoop.update"),  # the same
     "FlexibleModel.accelerate",  # after articulate(): below
+    "carried_over.correct_carried_over",  # after the step before: its controller checks what comes in
     "KinematicChain.motion_of",  # says that it does not check
     *("StateBelief.doubt", "Stillness.on_state", "VelocityCheck.on_state"),  # what the gate has checked
     *("held_joints.fixed_joint", "held_joints.write_held"),  # what the reader of descriptions has checked

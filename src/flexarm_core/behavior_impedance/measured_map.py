@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.optimize
 
+from flexarm_core.entrance import finite, number
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.limits import MotionLimits
@@ -121,7 +122,12 @@ class MeasuredMap:
             measured: (n,) joint positions [rad | m].
             commanded: (n,) positions that were commanded for the same moment [rad | m].
             dt: sampling period [s].
+
+        Raises:
+            InputError: an array does not have the shape (n,) or is not finite, or the period is not positive.
         """
+        n, dt = self._chain.n, number("dt", dt, 1e-9)
+        measured, commanded = finite("measured", measured, n), finite("commanded", commanded, n)
         p, R, J = self._chain.kinematics(measured)
         p_c, R_c = self._chain.pose(commanded)
         error, away = np.empty(6), commanded - measured

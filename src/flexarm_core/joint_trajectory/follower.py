@@ -15,6 +15,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from flexarm_core.entrance import finite, numbers
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.joint_trajectory.motion import Followed, Held, Limits, Piece, ShapedMotion, Stopped
 from flexarm_core.joint_trajectory.points import Points, Rules
@@ -253,7 +254,12 @@ class TrajectoryFollower:
             stamp: its stamp [ns].
             position: (n,) measured positions [rad | m].
             velocity: (n,) measured velocities [rad/s | m/s].
+
+        Raises:
+            InputError: an array does not have the shape (n,), or positions are not finite.
         """
+        n = len(self.joint_names)
+        position, velocity = finite("position", position, n), numbers("velocity", velocity, n)
         self._begin(stamp, position)
         assert self._motion is not None
         goal = self._goal

@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
+from flexarm_core.entrance import number
 from flexarm_core.path.input_shaping import UNSHAPED, InputShaper
 from flexarm_core.types import Array
 
@@ -35,7 +36,11 @@ def robust_shaper(lower: Array, upper: Array, damping_ratio: Array, length: floa
         upper: (m,) highest frequency of each mode [rad/s].
         damping_ratio: (m,) damping ratio of each mode, in [0, 1).
         length: longest time between first and last impulse [s].
+
+    Raises:
+        InputError: the length is not a number of at least 0.
     """
+    length = number("length", length, 0.0)
     times = np.linspace(0.0, length, min(int(length / STEP) + 1, MOST)) if length > STEP else np.zeros(1)
     w = np.linspace(lower, upper, SAMPLES).ravel()
     zeta = np.broadcast_to(damping_ratio, (SAMPLES, len(lower))).ravel()

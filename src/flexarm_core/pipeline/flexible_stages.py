@@ -10,7 +10,21 @@ from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimato
 from flexarm_core.path.joint_trajectory import JointTrajectory
 from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick
-from flexarm_core.types import ArmState, FlexibleSample, JointReference, all_finite
+from flexarm_core.types import ArmState, Array, FlexibleSample, JointReference, all_finite
+
+
+def confirmed_friction(reference: JointReference, effort: Array) -> Array:
+    """Return the part (n,) of the friction given in a reference that the measured effort (n,) confirms [N*m | N].
+
+    What the measured effort lacks of the effort in the reference was not let pass: that friction is not compensated,
+    and subtracted from the effort it would be a torque that does not exist. The result lies between 0 and the friction
+    given.
+    """
+    given = reference.friction
+    if given is None:
+        return np.zeros_like(effort)
+    passed = given if reference.effort is None else given - (reference.effort - effort)
+    return np.clip(passed, np.minimum(given, 0.0), np.maximum(given, 0.0))
 
 
 class FlexibleEstimatorStage(Stage):
@@ -22,7 +36,8 @@ class FlexibleEstimatorStage(Stage):
         """Bind the stage to an estimator.
 
         estimator: state estimator.
-        subtract_friction: whether to subtract the friction in the previous joint reference from the efforts.
+        subtract_friction: whether to subtract the friction in the previous joint reference from the efforts, as far as
+            they contain it.
         """
         self.estimator, self._subtracts = estimator, subtract_friction
 
@@ -44,8 +59,8 @@ class FlexibleEstimatorStage(Stage):
         sample, effort = tick.sample, tick.sample.effort
         if not all_finite(effort):
             raise InputError(f"joint efforts are {effort}; the estimate needs the effort that acted")
-        if self._subtracts and tick.before is not None and tick.before.friction is not None:
-            effort = effort - tick.before.friction
+        if self._subtracts and tick.before is not None:
+            effort = effort - confirmed_friction(tick.before, effort)
         tick.flexible = self.estimator.update(sample, effort)
 
     def after(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from flexarm_core.entrance import number
 from flexarm_core.joint_trajectory.follower import TrajectoryFollower
 from flexarm_core.joint_trajectory.points import Points
 from flexarm_core.pipeline.stage import Stage
@@ -28,7 +29,7 @@ class TrajectoryStage(Stage):
             first: trajectory that is followed without being asked for; None: none.
             start: time after the first sample at which it begins [s].
         """
-        self.follower, self._first, self._start = follower, first, round(start * 1e9)
+        self.follower, self._first, self._start = follower, first, round(number("start", start, 0.0, 1e9) * 1e9)
         self.heard: Callable[[], None] = lambda: None
         self.reset()
 

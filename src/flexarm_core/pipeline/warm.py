@@ -192,8 +192,8 @@ def compile_flexible_control() -> None:
         estimator = FlexibleEstimatorStage(FlexibleEstimator(FlexibleModel(description), config))
         reference = ReferenceStage(model, JointMove(JointMoveConfig((0.1,) * model.n, duration=1.0)))
         controls = [
-            FlexibleControlStage(FlexibleController(FlexibleModel(description), _unchecked(law)))
-            for law in ("vibration_damping", "accelerations")
+            FlexibleControlStage(FlexibleController(FlexibleModel(description), _unchecked(law, carry_over)))
+            for law, carry_over in (("vibration_damping", 0.0), ("accelerations", 0.0), ("accelerations", 0.01))
         ]
         stages: list[Stage] = [estimator, reference, *controls]
         # the clock of the last but one is ahead, and the filter begins anew
@@ -204,10 +204,10 @@ def compile_flexible_control() -> None:
             finish(stages)
 
 
-def _unchecked(law: str) -> FlexibleControllerConfig:
+def _unchecked(law: str, carry_over: float = 0.0) -> FlexibleControllerConfig:
     """Return settings whose gains do not matter."""
     motion = VibrationDampingConfig(position_gain=1.0, velocity_gain=1.0, effort_weight=1.0)
-    return FlexibleControllerConfig(law=law, motion=motion, check_gains=False)
+    return FlexibleControllerConfig(law=law, motion=motion, carry_over=carry_over, check_gains=False)
 
 
 def compile_reaction_null_space() -> None:

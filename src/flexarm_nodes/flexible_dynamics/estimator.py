@@ -34,7 +34,8 @@ from flexarm_nodes.node.stage.kind import StageKind
 ESTIMATOR_PARAMETERS = (
     *rows(EstimatorConfig),
     Parameter("subtract_friction", "bool", False,
-        "subtract the friction given by the last joint reference from the measured joint efforts"),
+        "subtract the friction given by the last joint reference from the measured joint efforts, as far as they"
+        " contain it"),
     Parameter("sensor_wait", "double", 0.005,
         "longest wall time that a joint state waits for sensor readings of its stamp", "s", 1e-4),
 )  # fmt: skip

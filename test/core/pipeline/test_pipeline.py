@@ -28,7 +28,7 @@ from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.path.joint_move import JointMove, JointMoveConfig
 from flexarm_core.path.line import LinePath, LinePathConfig
 from flexarm_core.pipeline.base_wrench_stage import BaseWrenchStage
-from flexarm_core.pipeline.flexible_stages import FlexibleControlStage, FlexibleEstimatorStage
+from flexarm_core.pipeline.flexible_stages import FlexibleControlStage, FlexibleEstimatorStage, confirmed_friction
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.redundancy_stage import RedundancyStage
 from flexarm_core.pipeline.reference_stage import ReferenceStage
@@ -38,7 +38,7 @@ from flexarm_core.pipeline.vibration_stage import VibrationStage
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration.controller import VibrationController
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
-from flexarm_core.types import FlexibleSample
+from flexarm_core.types import FlexibleSample, JointReference
 from flexarm_sim.backends import make_backend
 from flexarm_sim.friction.friction import JointFriction
 from flexarm_sim.plant import Plant, PlantConfig
@@ -92,6 +92,19 @@ def estimator(model):
     """The estimator of the base's spring by the joints and their efforts alone."""
     flexible = FlexibleModel(model.description, gravity=NO_GRAVITY)
     return FlexibleEstimatorStage(FlexibleEstimator(flexible))
+
+
+def test_of_the_friction_in_a_reference_only_what_the_gate_let_pass_is_believed():
+    rng = np.random.default_rng(11)
+    for _ in range(200):
+        links, friction = rng.normal(size=7) * 20.0, rng.normal(size=7) * 30.0
+        passed = np.clip(friction, -6.0, 6.0)
+        reference = JointReference(0, effort=links + friction, friction=friction)
+        assert np.allclose(confirmed_friction(reference, links + passed), passed, rtol=0.0, atol=1e-12)
+        other = confirmed_friction(reference, rng.normal(size=7) * 100.0)  # what the effort is in a stop
+        assert (other * friction >= 0.0).all() and (np.abs(other) <= np.abs(friction)).all()
+    assert np.array_equal(confirmed_friction(JointReference(0, effort=links), links), np.zeros(7))
+    assert np.array_equal(confirmed_friction(JointReference(0, friction=friction), links), friction)
 
 
 def test_a_tool_reference_becomes_a_joint_reference_becomes_a_command(planar_3r):
