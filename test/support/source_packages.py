@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 
 class SourcePackages:
@@ -16,3 +18,6 @@ class SourcePackages:
 
     def executables(self, package: str) -> tuple[str, ...] | None:
         return None  # not known from the sources
+
+    def parameters(self, package: str, executable: str, given: Mapping[str, Any]) -> Collection[str]:
+        return ()  # any: tests of what a file says name their own

@@ -6,11 +6,15 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+import yaml
 
 from flexarm_core.errors import ConfigError
 from flexarm_tools.graph.packages import AmentPackages
 from flexarm_tools.scenario.file import load_scenario
+
+CONFIG = Path(__file__).resolve().parents[2] / "config"
 
 
 def problems(load, *changes):
@@ -228,6 +232,33 @@ def test_a_mistake_is_reported_with_line_key_and_remedy(load, old, new, line, ke
         load((old, new))
     found = str(error.value).splitlines()[1:]
     assert any(f"run.yaml:{line}: {key}: " in one and message in one for one in found), "\n".join(found)
+
+
+def test_a_parameter_that_a_node_of_ours_does_not_have_is_refused_in_every_scenario(tmp_path):
+    rng = np.random.default_rng(7)
+    for file in sorted(CONFIG.glob("*/scenarios/*.yaml")):
+        scenario = load_scenario(file)  # what is there, is known
+        node = scenario.nodes[rng.integers(len(scenario.nodes))]
+        given = scenario.plant if rng.random() < 0.3 else node.parameters
+        name = list(given)[rng.integers(len(given))] if given else "gain"
+        wrong = {f"{name}x": 1.0}
+        change = {"plant": wrong} if given is scenario.plant else {"nodes": [{"executable": node.executable}]}
+        if "nodes" in change:
+            change["nodes"][0] |= {"name": node.name} if node.name != node.executable else {}
+            change["nodes"][0]["parameters"] = wrong
+        (tmp_path / "run.yaml").write_text(yaml.safe_dump({"base": str(file), **change}, sort_keys=False))
+        with pytest.raises(ConfigError, match=rf"1 problem .*\n.*has no parameter '{name}x'; "):
+            load_scenario(tmp_path / "run.yaml")
+
+
+def test_parameters_of_stages_and_behaviors_are_known_and_those_of_other_packages_are_not_judged():
+    known = AmentPackages().parameters
+    law = "behavior_impedance_controller"
+    given = {"stages": [law], f"{law}.behaviors": ["press"], f"{law}.press.kind": "force"}
+    loop = known("flexarm", "control_loop", given)
+    assert {f"{law}.press.kind", f"{law}.press.wrench", f"{law}.rate"} <= set(loop)
+    assert f"{law}.press.wrenc" not in loop and "press.wrench" not in loop
+    assert not known("their_package", "hardware_gate", {})
 
 
 def test_all_mistakes_are_reported_at_once_in_order_of_lines(load):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
+
+from flexarm_tools.graph.parameter_names import parameter_names
 
 PREFIX = "package://"
 
@@ -16,6 +19,9 @@ class Packages(Protocol):
 
     def executables(self, package: str) -> tuple[str, ...] | None:
         """Return the executables of a package, None if they are unknown (they are then not checked)."""
+
+    def parameters(self, package: str, executable: str, given: Mapping[str, Any]) -> Collection[str]:
+        """Return the parameters that a node has beside given ones; none if they are unknown (they are not checked)."""
 
 
 class AmentPackages:
@@ -33,6 +39,10 @@ class AmentPackages:
         if folder is None or not folder.is_dir():
             return None
         return tuple(sorted(path.name for path in folder.iterdir() if path.is_file()))
+
+    def parameters(self, package: str, executable: str, given: Mapping[str, Any]) -> Collection[str]:
+        """Return the parameters of a node of the suite; none of one of another package."""
+        return parameter_names(executable, given) if package == "flexarm" else ()
 
 
 def resolve(uri: str, folder: Path, packages: Packages) -> tuple[Path, str]:

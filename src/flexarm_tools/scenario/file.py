@@ -22,7 +22,7 @@ from flexarm_tools.scenario.expected import Expected
 from flexarm_tools.scenario.robot_changes import RobotChanges
 from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, Phase, PushSpec, RobotSpec, Scenario
 from flexarm_tools.scenario.tables import EXPECT, FIGURES, SCENARIO
-from flexarm_tools.yaml_file.document import Document, raise_problems
+from flexarm_tools.yaml_file.document import Document, ParameterValue, nearest, raise_problems
 from flexarm_tools.yaml_file.schema import Kind
 from flexarm_tools.yaml_file.section import Keys, Section, Vector
 
@@ -86,7 +86,7 @@ def read_scenario(document: Document, packages: Packages, describe_robot: Descri
         "gravity": root.vector("gravity", STANDARD_GRAVITY),
         "mode": root.text("mode", "lockstep"),
         "composed": root.boolean("composed", False),
-        "plant": root.parameters("plant"),
+        "plant": _read_parameters(root, "plant", packages, "flexarm", PLANT),
     }
     if robot is None or document.problems:
         return None
@@ -209,7 +209,20 @@ def _read_node(section: Section, packages: Packages) -> NodeSpec:
     if executable == PLANT and package == "flexarm":
         section.problem("executable", "the plant is always started: give its parameters under the key 'plant'")
     name, remappings = section.text("name", executable), section.text_mapping("remappings")
-    return NodeSpec(package, executable, name, section.parameters("parameters"), remappings)
+    parameters = _read_parameters(section, "parameters", packages, package, executable)
+    return NodeSpec(package, executable, name, parameters, remappings)
+
+
+def _read_parameters(
+    section: Section, key: str, packages: Packages, package: str, executable: str
+) -> dict[str, ParameterValue]:
+    given = section.parameters(key)
+    known = packages.parameters(package, executable, given)
+    for name in given:
+        if known and name not in known and not name.startswith("qos_overrides."):
+            wrong = f"{executable} has no parameter '{name}'; {nearest(name, known)}see docs/parameters.md"
+            section.parameter_problem(key, name, wrong)
+    return given
 
 
 def _read_push(section: Section, duration: float, robot: RobotSpec | None) -> PushSpec:

@@ -156,6 +156,18 @@ class Section:
         _, node = self._find(name, Kind.PARAMETERS)
         return {} if node is None else self.document.parameters(node, join(self.path, name))
 
+    def parameter_problem(self, name: str, parameter: str, message: str) -> None:
+        """Add a problem at one of the ROS parameters of a key, named as :meth:`parameters` does."""
+        at, node = self.entries[name][0], self.entries[name][1]
+        left = parameter
+        while left and isinstance(node, yaml.MappingNode):
+            entries = self.document.entries(node, "")
+            found = next((key for key in entries if left == key or left.startswith(f"{key}.")), None)
+            if found is None:
+                break
+            (at, node), left = entries[found], left[len(found) + 1 :]
+        self.document.problem(at, join(join(self.path, name), parameter), message)
+
     def section(self, name: str) -> Section | None:
         """Return a section below this one."""
         key, node = self._find(name, Kind.SECTION)
