@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # start.py looks here before anything heavy is imported
     from flexarm_nodes.node.stage.kind import StageKind
 
 GROUP = "flexarm.stages"
-GATE = "hardware_gate"
+GATE, CONTROL_LOOP = "hardware_gate", "control_loop"
 STAGES = {  # in the usual order; where their kinds are within flexarm_nodes, and the node class of the gate
     "flexible_dynamics_estimator": "flexible_dynamics.estimator:KIND",
     "reference_generator": "references.stage:KIND",

@@ -13,6 +13,7 @@ from live import own_domain
 
 from flexarm_tools.metrics.figures import Figure, parse_goal, ratio
 from flexarm_tools.process.exit_status import EXIT_BUSY
+from flexarm_tools.recording.recording import RunEvent
 from flexarm_tools.run.session import run_file
 from flexarm_tools.scenario.expected import Expected, too_busy
 
@@ -77,6 +78,11 @@ def test_what_a_late_machine_causes_is_expected_of_it_and_nothing_else(record):
     assert not too_busy(replace(recording, tick_latency=0.3 * late))
     busy = replace(recording, tick_latency=late, trips=1, node_deaths=("gate",))
     assert Expected().beyond(busy) == ("died: gate", "trips of the gate: 1, expected == 0")
+    blamed = RunEvent(
+        0.2, "hardware_gate", "error", "tripped: no joint state for 1.02 s, as the machine is late; reset"
+    )
+    assert Expected().beyond(replace(busy, events=(blamed,))) == ("died: gate",)
+    assert len(Expected().beyond(replace(busy, events=(blamed,), trips=2))) == 2  # the other one has another cause
 
 
 def test_a_ratio_with_a_figure_that_is_not_judged_is_not_judged():

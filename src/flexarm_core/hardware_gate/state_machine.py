@@ -31,6 +31,7 @@ class GateState(Enum):
     TRIPPED = "tripped"
 
 
+MACHINE_LATE = "as the machine is late"  # at the end of reasons that only the machine explains
 NOT_LED = "no joint reference has come yet"  # reason of a stop that only holds the arm until the first one
 STOPPED = (GateState.STOPPING, GateState.TRIPPED)
 
@@ -125,7 +126,7 @@ class StateMachine:
             self.trip(reason)
         elif self.state is not GateState.TRIPPED and not self._timing.lateness.suspended:
             self.stop(reason, timing=True)
-            self.reason = f"{reason}, as the machine is late"
+            self.reason = f"{reason}, {MACHINE_LATE}"
             self._timing.lateness.suspend()
 
     def recover(self) -> None:

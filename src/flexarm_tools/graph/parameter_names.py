@@ -8,8 +8,7 @@ from typing import Any
 from flexarm_core.behavior_impedance.registry import known_behaviors
 from flexarm_nodes.behavior_impedance.parameters import kind_row, setting_rows
 from flexarm_nodes.node.parameters import ARM_PARAMETERS
-from flexarm_nodes.registry import parameters_of
-from flexarm_tools.wiring.table import CONTROL_LOOP
+from flexarm_nodes.registry import CONTROL_LOOP, parameters_of
 
 OF_ROS = ("use_sim_time", "start_type_description_service")  # every node has them
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from flexarm_core.errors import ConfigError
 from flexarm_nodes.flexible_dynamics.parameters import CHECKED
-from flexarm_nodes.registry import GATE, parameters_of
+from flexarm_nodes.registry import CONTROL_LOOP, GATE, parameters_of
 from flexarm_tools.scenario.scenario import PLANT, NodeSpec, Scenario
 from flexarm_tools.wiring.chain import chained, wired_nodes
-from flexarm_tools.wiring.table import CONTROL_LOOP, node_ports, ros2_control_ports, stage_packages
+from flexarm_tools.wiring.table import node_ports, ros2_control_ports, stage_packages
 from flexarm_tools.wiring.wiring import check_wiring
 
 LOCKSTEP_WAIT = 8.0  # [s] wall time to wait for a sensor: longer than resending a lost message takes

@@ -44,7 +44,7 @@ from flexarm_nodes.plant.parameters import (
     plant_friction,
     plant_surfaces,
 )
-from flexarm_nodes.registry import GATE, stage_kinds
+from flexarm_nodes.registry import CONTROL_LOOP, GATE, stage_kinds
 from flexarm_sim.measurement import Measurement
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.recording.message_blocks import FormBlocks
@@ -54,7 +54,6 @@ from flexarm_tools.run.composition import compose_simulation, in_one_process
 from flexarm_tools.run.parameter_file import plain_value
 from flexarm_tools.run.runner import natural_period
 from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, Scenario
-from flexarm_tools.wiring.table import CONTROL_LOOP
 
 reader_of = cache(message_reader)
 JOINT_FIELDS = ("position", "velocity", "effort")

@@ -21,10 +21,10 @@ from flexarm_nodes.node.ports import (
     command_input,
     sensor_outputs,
 )
-from flexarm_nodes.registry import GATE, STAGES, added_stages, ports_of
+from flexarm_nodes.registry import CONTROL_LOOP, GATE, STAGES, added_stages, ports_of
 from flexarm_tools.scenario.scenario import NodeSpec
 
-PLANT, CONTROL_LOOP = "simulated_plant", "control_loop"
+PLANT = "simulated_plant"
 
 Values = Mapping[str, Any]
 

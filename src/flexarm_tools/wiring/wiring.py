@@ -19,9 +19,9 @@ from typing import Any
 from flexarm_core.robot.description import RobotDescription
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.ports import JOINTS, TOOL, Input, Output, Ports, Role, Use, merged
-from flexarm_nodes.registry import GATE, STAGES
+from flexarm_nodes.registry import CONTROL_LOOP, GATE, STAGES
 from flexarm_tools.scenario.scenario import NodeSpec
-from flexarm_tools.wiring.table import CONTROL_LOOP, spec_ports, writers_of
+from flexarm_tools.wiring.table import spec_ports, writers_of
 
 FAULTS = ("two_writers", "missing_input", "unread_reference", "lacking_fields", "wrong_order", "no_gate", "no_topic")
 OTHER_NAMES = (  # names that a node may have but that are not part of the wiring
