@@ -62,12 +62,12 @@ class OpenGate(GateUnderTest):
         self._mode, self._source = mode, answer
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [50, pytest.param(100, marks=pytest.mark.long)])
 def test_no_fault_on_the_core_makes_an_arm_run_away(count):
     found = campaign(7, count, 0, [], 2)
     assert failures(found) == [], "\n".join(found["missed"])
     assert found["faults_tried"] == count
-    assert len(found["kinds"]) > 10
+    assert len(found["kinds"]) > 15
 
 
 BEYOND = pytest.mark.xfail(reason="1.6 and 2.0 times the limit: docs/safety.md, What does not hold yet", strict=True)

@@ -63,7 +63,7 @@ def test_derived_gains_hold_a_load_that_is_a_tenth_heavier_where_softer_ones_dri
     heavier = parse_robot_description(crane_urdf(220.0))
     derived = FlexibleControllerConfig(law="joint_pd", conditions=LoopConditions(delay=1e-3 * delay))
     held, drifting = (
-        run_flexible(TOLD, heavier, start, still, 1.0, config, gravity=WEIGHT, time=3.5, delay=delay, segments=6)
+        run_flexible(TOLD, heavier, start, still, 1.0, config, gravity=WEIGHT, time=6.0, delay=delay, segments=6)
         for config in (derived, servos(1e-4, 0.014, checked=False))
     )
     assert np.abs(held.position - start).max() < 0.03 and held.saturated == 0.0

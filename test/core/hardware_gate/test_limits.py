@@ -25,7 +25,7 @@ def limits(n: int = 1, **changes) -> JointLimits:
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.001, 0.004, 0.02]))
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=30)
 def test_a_joint_that_obeys_the_bounds_never_leaves_its_range(seed, dt):
     rng = np.random.default_rng(seed)
     bound = limits()
