@@ -117,7 +117,7 @@ build_overlay() (
     export PATH=$venv/bin:$PATH VIRTUAL_ENV=$venv
     local paths=(.) packages=(flexarm)
     if ! python -c 'import control_msgs' 2> /dev/null; then
-        python setup/control_msgs.py build/control_msgs_package
+        python setup/make_control_msgs.py build/control_msgs_package
         paths+=(build/control_msgs_package) packages+=(control_msgs)
     fi
     colcon --log-base build/log build --base-paths "${paths[@]}" --packages-select "${packages[@]}" --symlink-install \
