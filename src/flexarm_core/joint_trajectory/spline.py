@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from flexarm_core.types import Array
 
-SAMPLES = 3  # samples of a segment from which its extremes are taken
+SAMPLES = 4  # samples of a segment from which its extremes are taken: its first point, its middle, and between
 Motion = tuple[Array, Array, Array]  # position, velocity and acceleration (n,)
 
 
@@ -70,7 +70,7 @@ class Spline:
         shape = len(h), SAMPLES, self.position.shape[1]
         position, velocity = np.empty(shape), np.empty(shape)
         for i in range(SAMPLES):
-            t = h * (i + 0.5) / SAMPLES
+            t = h * i / SAMPLES
             p, v = c[:, 5] * t, 5.0 * c[:, 5] * t
             for k in (4, 3, 2):
                 p, v = (p + c[:, k]) * t, (v + k * c[:, k]) * t

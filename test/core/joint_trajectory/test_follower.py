@@ -142,6 +142,7 @@ RULES = [
     (points([1.0], [[0.1] * 3], stamp=1_000_000_000), "ended 8.0"),
     (points([1.0], [[11.0, 0.0, 0.0]]), "its limits are -10 and 10"),
     (points([0.0, 0.1], [[0.0] * 3, [5.0, 0.0, 0.0]]), "its velocity limit is 10"),
+    (points([1.0, 2.0, 3.0], [[0.0] * 3] * 3, [[0.0] * 3, [0.0, 12.0, 0.0], [0.0] * 3]), "'b' moves at 12 between"),
     (points(np.arange(MOST_POINTS + 1.0), [[0.0] * 3] * (MOST_POINTS + 1)), "at most 5000 are accepted"),
 ]
 
