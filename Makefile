@@ -3,13 +3,17 @@ PYTHON ?= python3
 RUN := setup/run
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long lint docs pins clean
+.PHONY: help setup first demo test long lint docs pins clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 setup:  ## make .venv with ROS 2 and build the package (PYTHON=python3.12 to choose an interpreter)
 	@PYTHON='$(PYTHON)' setup/setup.sh
+
+first:  ## see an arm move, as soon as possible; its report is build/first/report.html
+	@PYTHON='$(PYTHON)' FLEXARM_COMPILE_AHEAD=OFF setup/setup.sh
+	.venv/bin/flexarm run config/planar_3r/scenarios/combined.yaml --engine process --report build/first
 
 demo: setup  ## run the demonstration; its report is build/demo/report.html
 	.venv/bin/flexarm demo --report build/demo

@@ -160,8 +160,9 @@ if [[ $(cat install/made-from 2> /dev/null || true) != "$wanted" || ! -e build/f
     step "building the flexarm package (messages, nodes)" build_overlay
     echo "$wanted" > install/made-from
 fi
-# Compiling takes longer than a node may take to start; links to changed kernels count as changed.
-if [[ ! -e install/warmed || -n $(find src/flexarm_core src/flexarm_sim -name '*.py' -newer install/warmed) ]]; then
+# Compiling takes longer than a node may take to start; links to changed kernels count as changed. `make first` leaves it
+# out, as a run in one process compiles only what it needs.
+if [[ ${FLEXARM_COMPILE_AHEAD:-ON} != OFF ]] && [[ ! -e install/warmed || -n $(find src/flexarm_core src/flexarm_sim -name '*.py' -newer install/warmed) ]]; then
     step "compiling what is compiled (minutes, once)" compile_kernels
     touch install/warmed
 fi

@@ -38,6 +38,9 @@ def main() -> None:
 
         print(f"flexarm: {error}", file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED if isinstance(error, InterruptedRunError) else EXIT_ERROR)
+    except BrokenPipeError:  # `flexarm ... | head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # of what is flushed at the end
+        sys.exit(EXIT_ERROR)
     except OSError as error:  # a file or folder of an argument that cannot be read or written
         print(f"flexarm: {error}", file=sys.stderr)
         sys.exit(EXIT_ERROR)

@@ -127,7 +127,8 @@ def test_a_slip_of_the_pen_is_answered_by_what_was_meant():
 def test_a_bare_command_shows_its_help_and_a_list_of_demos_their_titles():
     done = flexarm()
     assert done.returncode == 0 and "replay" in done.stdout
-    assert re.search(r"^planar +A quiet base \(7 runs\)$", flexarm("demo", "--list").stdout, re.MULTILINE)
+    shown = r"^planar +A quiet base \(7 runs, about \d+ min\)\n +A planar arm of three links [^.]*\.$"
+    assert re.search(shown, flexarm("demo", "--list").stdout, re.MULTILINE)
 
 
 def test_a_report_that_cannot_be_written_is_said_before_the_run(tmp_path):

@@ -229,7 +229,8 @@ class Player {
     context.lineWidth = 1;
     context.strokeStyle = this.theme.line;
     context.fillStyle = this.theme.muted;
-    const spacing = niceLength((this.end - this.begin) / 4);
+    const least = (60 * (this.end - this.begin)) / width; // as wide as a number
+    const spacing = [1, 2.5, 5].map((factor) => factor * niceLength((this.end - this.begin) / 4)).find((each) => each >= least) || this.end - this.begin;
     context.textAlign = "center";
     for (let t = Math.ceil(this.begin / spacing) * spacing; t <= this.end; t += spacing) {
       stroke(context, [[x(t), top], [x(t), bottom]]);

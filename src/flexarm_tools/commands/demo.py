@@ -13,23 +13,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     name = parser.add_argument("name", nargs="?", default="inspect", metavar="NAME")
     name.completer = lambda **_: _names()  # type: ignore[attr-defined]  # asked by argcomplete
-    parser.add_argument("--list", action="store_true", help="list the demos and end")
+    parser.add_argument("--list", action="store_true", help="list the demos, with their times, and end")
     add_run_arguments(parser)
 
 
 def _names() -> list[str]:
-    from flexarm_tools.run.session import list_demos
+    from flexarm_tools.run.demos import demo_files
 
-    return list(list_demos())
+    return list(demo_files())
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the demo, or list the available names."""
-    from flexarm_tools.run.session import demo_file, list_demos
+    from flexarm_tools.run.demos import demo_file, list_demos
 
     if options.list:
-        known = list_demos()
-        width = max(map(len, known))
-        print("\n".join(f"{name:<{width}}  {title}" for name, title in known.items()))
+        print(list_demos())
         return 0
     return run_and_report(demo_file(options.name), options)

@@ -6,8 +6,6 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from flexarm_tools.graph.parameter_names import parameter_names
-
 PREFIX = "package://"
 
 
@@ -42,6 +40,8 @@ class AmentPackages:
 
     def parameters(self, package: str, executable: str, given: Mapping[str, Any]) -> Collection[str]:
         """Return the parameters of a node of the suite; none of one of another package."""
+        from flexarm_tools.graph.parameter_names import parameter_names  # loads every stage
+
         return parameter_names(executable, given) if package == "flexarm" else ()
 
 

@@ -297,12 +297,17 @@ def _animation(runs: Sequence[Run], shown: Sequence[str]) -> str:
 
 def _missing(robots: Sequence[Mapping[str, Any]]) -> str:
     """Return a line on what is drawn otherwise than described; empty if nothing is."""
-    texts = list(dict.fromkeys(text for robot in robots for text in robot["missing"]))
-    if not texts:
+    meshes: dict[str, list[str]] = {}  # by the reason
+    for text in dict.fromkeys(text for robot in robots for text in robot["missing"]):
+        mesh, _, reason = text.partition(" is not shown: ")
+        meshes.setdefault(reason, []).append(mesh)
+    if not meshes:
         return ""
-    more = f" … and {len(texts) - NAMED} more" if len(texts) > NAMED else ""
-    words = "; ".join(texts[:NAMED])
-    return f'<p class="hint missing">Drawn by rods or collision shapes: {escape(words)}{more}.</p>'
+    parts = []
+    for reason, those in meshes.items():
+        more = f" and {len(those) - NAMED} more" if len(those) > NAMED else ""
+        parts.append(f"{reason} ({', '.join(those[:NAMED])}{more})")
+    return f'<p class="hint missing">Drawn by rods or collision shapes: {escape("; ".join(parts))}.</p>'
 
 
 def _robot(text: str, runs: Sequence[Run], exaggeration: float) -> dict[str, Any]:

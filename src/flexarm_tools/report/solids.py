@@ -144,7 +144,8 @@ def _meshes(
             if not isinstance(loaded, trimesh.Trimesh) or not len(loaded.faces):
                 raise ValueError("no triangles in it")
         except (RobotDescriptionError, OSError, ValueError, ImportError, KeyError) as error:
-            complain(f"link '{link.get('name')}': mesh '{uri}' is not shown: {error}")
+            reason = str(error).partition(f"'{uri}': ")[2] or str(error)
+            complain(f"mesh {Path(uri).name} of link '{link.get('name')}' is not shown: {reason}")
             continue
         loaded.apply_scale(_numbers(mesh.get("scale"), (1.0, 1.0, 1.0)))
         loaded.apply_transform(_origin(element))

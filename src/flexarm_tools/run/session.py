@@ -7,10 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import yaml
-
 from flexarm_core.errors import ConfigError, FlexarmError
-from flexarm_tools.graph.packages import AmentPackages
 from flexarm_tools.metrics.figures import Figure, compute_figures, write_figures
 from flexarm_tools.process.end_request import EndRequest
 from flexarm_tools.process.exit_status import EXIT_BUSY, EXIT_FAILED, EXIT_INTERRUPTED
@@ -24,10 +21,8 @@ from flexarm_tools.scenario.expected import first_words, too_busy
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import Scenario
 from flexarm_tools.scenario.study import compute_study_figures, is_study, is_sweep, load_study
-from flexarm_tools.yaml_file.document import nearest
 
 NODES, PROCESS = "nodes", "process"
-DEMO_FILES = "config/*/demo_{}.yaml"
 
 
 def run_file(path: Path, mode: str, report: Path | None, mcap: bool = False, engine: str = NODES) -> int:
@@ -66,35 +61,6 @@ def run_loaded(name: str, scenario: Scenario, mode: str, folder: Path, mcap: boo
     origin = provenance([run.scenario])
     write_run_report(folder / "report.html", run, origin)
     return _conclude(folder, run.figures, {name: run.unexpected}, origin)
-
-
-def demo_file(name: str) -> Path:
-    """Return the study file of a demo.
-
-    Raises:
-        ConfigError: there is no such demo; the message lists the available demos.
-    """
-    found = sorted(_share().glob(DEMO_FILES.format(name))) if name.isidentifier() else []
-    if not found:
-        known = list_demos()
-        raise ConfigError(f"there is no demo '{name}'; {nearest(name, known)}demos: {', '.join(known)}")
-    return found[0]
-
-
-def list_demos() -> dict[str, str]:
-    """List the names of all demos, each with its title and its number of runs."""
-    found = {}
-    for path in sorted(_share().glob(DEMO_FILES.format("*")), key=lambda path: path.stem):
-        study = yaml.safe_load(path.read_text(encoding="utf-8"))
-        found[path.stem.removeprefix("demo_")] = f"{study['title']} ({len(study['runs'])} runs)"
-    return found
-
-
-def _share() -> Path:
-    share = AmentPackages().share("flexarm")
-    if share is None:
-        raise ConfigError("package flexarm is not in the sourced environment: source its install/setup.bash")
-    return share
 
 
 def _run_study(path: Path, mode: str, folder: Path, mcap: bool, engine: str) -> int:
