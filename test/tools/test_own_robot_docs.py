@@ -11,9 +11,11 @@ import pytest
 import robots
 from live import own_domain
 
+from flexarm_core import load_robot
 from flexarm_tools.check.check import check_robot
 from flexarm_tools.metrics.figures import compute_figures
 from flexarm_tools.process.progress import Progress
+from flexarm_tools.report.solids import further_solids
 from flexarm_tools.run.runner import run_scenario
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import Scenario
@@ -70,6 +72,13 @@ def test_the_scenario_of_the_page_has_twenty_lines(study, packages):
     assert len(block("reach.yaml").splitlines()[1:]) == 20
     scenario = load_scenario(study / "reach.yaml", packages)
     assert [joint.name for joint in scenario.robot.description.elastic] == ["sway"]
+
+
+def test_the_report_shows_the_bought_arm(study):
+    """Its meshes are in the package that its copy came from."""
+    said: list[str] = []
+    solids = further_solids(load_robot(study / "arm.urdf"), said.append, study / "arm.urdf")
+    assert said == [] and sum(len(one.faces) for found in solids.values() for one in found) > 10_000
 
 
 @pytest.mark.long
