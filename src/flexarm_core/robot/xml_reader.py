@@ -37,8 +37,12 @@ NUMBERS: dict[tuple[str, str], tuple[int, float]] = {
 }
 
 
-def read_robot_xml(text: str) -> Element:
+def read_robot_xml(text: str, name: str = "") -> Element:
     """Parse a robot description and return its root element.
+
+    Args:
+        text: URDF text.
+        name: name of the robot, if it has none.
 
     Raises:
         RobotDescriptionError: the text is not XML or not a robot, is too large or too deeply nested, contains a
@@ -56,6 +60,8 @@ def read_robot_xml(text: str) -> Element:
         raise RobotDescriptionError(f"robot_description is not XML: {error}") from error
     if element.tag != "robot":
         raise RobotDescriptionError(f"robot_description has root <{element.tag}>, expected <robot>")
+    if name and not element.get("name"):
+        element.set("name", name)
     if not element.get("name"):
         raise RobotDescriptionError('robot_description has a <robot> without a name: write <robot name="my_arm">')
     _check_depth(element)

@@ -14,8 +14,10 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.check.arm import find_arm
+from flexarm_tools.check.completion import complete
 from flexarm_tools.check.description import description_steps
 from flexarm_tools.check.extensions import extension_steps
+from flexarm_tools.check.repair import write_new
 from flexarm_tools.check.stages import stage_step
 from flexarm_tools.check.start import propose, start_steps
 from flexarm_tools.metrics.modal_frequencies import modal_frequencies
@@ -36,7 +38,8 @@ def check_robot(
         path: ``.urdf`` or ``.xacro`` file.
         tool_frame: tool link, empty for the default.
         arguments: xacro arguments.
-        write: scenario file to write if a first run was found.
+        write: scenario file to write if a first run was found. If the description lacks numbers, estimates are assumed
+            (:mod:`completion`): a completed copy is written next to the scenario, and every assumption is reported.
         first_run: whether to search for a first run (steps 9 and 10), which requires dry runs.
         held: positions of joints that are not of the arm, by name [rad | m]; more are held where :func:`find_arm` says.
         say: told of each dry run before it begins.
@@ -52,12 +55,41 @@ def check_robot(
         raise ConfigError(f"'{write}' exists and stays as it is: choose another name, or remove it")
     try:
         text = load_robot_description(path, arguments)
+    except FlexarmError as error:
+        return f"{path.name}: cannot be used\n  error: {error}", False
+    completed = complete(text, path.stem.split(".")[0], tool_frame, held)
+    if not completed.assumed or write is None:
+        first_run = first_run and not completed.assumed
+        report, usable = _check_text(path, text, write, tool_frame, arguments or {}, first_run, held, say)
+        if not completed.assumed:
+            return report, usable
+        offer = f"  `flexarm check {path.name} --write STUDY.yaml` goes on with a copy in which"
+        return "\n".join([report, offer, *(f"    {one}" for one in completed.assumed)]), usable
+    copy = write.with_name(f"{write.stem}_robot.urdf")
+    write_new(copy, completed.text)
+    report, usable = _check_text(copy, completed.text, write, tool_frame, {}, first_run, held, say, completed.assumed)
+    if not usable:
+        copy.unlink()
+    told = f"{path.name}: not complete" + (f"; {copy} is a copy with estimates: replace them by data" if usable else "")
+    return "\n".join([told, *(f"  assumed: {one}" for one in completed.assumed), report]), usable
+
+
+def _check_text(
+    path: Path,
+    text: str,
+    write: Path | None,
+    tool_frame: str,
+    arguments: dict[str, str],
+    first_run: bool,
+    held: dict[str, float] | None,
+    say: Callable[[str], None],
+    assumed: tuple[str, ...] = (),
+) -> tuple[str, bool]:
+    """Check the text of a description, and write a scenario for its file; see :func:`check_robot`."""
+    try:
         arm = find_arm(text, tool_frame, held)
         description = parse_robot_description(text, massless=True, held=arm.held)
         flexible = load_flexible_links(description)
-    except FlexarmError as error:
-        return f"{path.name}: cannot be used\n  error: {error}", False
-    try:
         model = ArmModel(description, arm.tool_frame)
     except FlexarmError as error:
         return f"{path.name}: cannot be used\n  error: {error}", False
@@ -66,23 +98,16 @@ def check_robot(
     steps = [*description_steps(model, arm), *extension_steps(model, flexible), stages]
     if simulated and first_run:
         proposal = propose(model, flexible, say=say)
-        steps += start_steps(proposal, path, arguments or {}, arm.held, write)
+        steps += start_steps(proposal, path, arguments, arm.held, write)
         if write is not None:
             usable = proposal.run is not None
             if usable:
-                _write(write, proposal.scenario(path, write.parent, arguments or {}, arm.held))
+                remarks = "".join(f"# assumed: {one}\n" for one in assumed)
+                write_new(write, remarks + proposal.scenario(path, write.parent, arguments, arm.held))
     lines = [f"{path.name}: robot '{description.name}'" + ("" if simulated else ": cannot be used for dynamics yet")]
     for number, step in enumerate(steps, start=1):
         lines += step.text(number)
     return "\n".join(lines), usable
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise ConfigError(f"'{path}' cannot be written: {error.strerror}") from error
 
 
 def check_modal_data(path: Path) -> tuple[str, bool]:

@@ -33,27 +33,44 @@ def repair(path: Path, output: Path, arguments: dict[str, str] | None = None) ->
     changes = []
     for link in element.findall("link"):
         for tag in link.findall("./inertial/inertia"):
-            given = np.zeros((3, 3))
-            for name, (i, j) in ENTRIES.items():
-                given[i, j] = given[j, i] = float(tag.get(name, 0.0))
-            if not (wrong := impossible_inertia(given)):
-                continue
-            nearest = nearest_inertia(given)
-            for name, (i, j) in ENTRIES.items():
-                tag.set(name, repr(float(nearest[i, j])))
-            share = np.linalg.norm(nearest - given) / np.linalg.norm(given)
-            changes.append(f"link '{link.get('name')}': {wrong}; changed by {100.0 * share:.2g} %")
+            if wrong := impossible_inertia(_inertia(tag)):
+                changes.append(f"link '{link.get('name')}': {wrong}; changed by {set_nearest_inertia(tag):.2g} %")
     if not changes:
         return f"{path.name}: every inertia is that of a body; nothing was written"
     element.insert(0, ElementTree.Comment(f" inertias that flexarm check has repaired: {'; '.join(changes)} "))
-    try:
-        with output.open("x", encoding="utf-8") as file:
-            file.write(ElementTree.tostring(element, encoding="unicode") + "\n")
-    except FileExistsError as error:
-        raise ConfigError(f"'{output}' exists and stays as it is: choose another name, or remove it") from error
-    except OSError as error:
-        raise ConfigError(f"'{output}' cannot be written: {error.strerror}") from error
+    write_new(output, ElementTree.tostring(element, encoding="unicode") + "\n")
     return "\n".join([f"{path.name}: {len(changes)} inertias changed", *(f"  {one}" for one in changes), f"  {output}"])
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file that does not exist yet.
+
+    Raises:
+        ConfigError: the file cannot be written, or already exists.
+    """
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise ConfigError(f"'{path}' exists and stays as it is: choose another name, or remove it") from error
+    except OSError as error:
+        raise ConfigError(f"'{path}' cannot be written: {error.strerror}") from error
+
+
+def set_nearest_inertia(tag: ElementTree.Element) -> float:
+    """Write the nearest physical inertia to an ``<inertia>``, and return by how much it changed [%]."""
+    given = _inertia(tag)
+    nearest = nearest_inertia(given)
+    for name, (i, j) in ENTRIES.items():
+        tag.set(name, repr(float(nearest[i, j])))
+    return float(100.0 * np.linalg.norm(nearest - given) / np.linalg.norm(given))
+
+
+def _inertia(tag: ElementTree.Element) -> Array:
+    given = np.zeros((3, 3))
+    for name, (i, j) in ENTRIES.items():
+        given[i, j] = given[j, i] = float(tag.get(name, 0.0))
+    return given
 
 
 def nearest_inertia(inertia: Array) -> Array:

@@ -25,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="JOINT:=POSITION",
         help="joint that is not of the arm, and where it stays [rad | m]",
     )
-    parser.add_argument("--write", default=None, metavar="STUDY.yaml", help="write the first run that it proposes")
+    parser.add_argument(
+        "--write", default=None, metavar="STUDY.yaml", help="write the first run that it proposes, and a completed copy"
+    )
     parser.add_argument(
         "--repair", default=None, metavar="COPY.urdf", help="write a copy with the nearest physical inertias"
     )
