@@ -32,7 +32,11 @@ class RedundancyConfig(Settings):
         "weights k_i of the joint motions in the redundancy resolution; one for all joints or one per joint of the"
         " chain; 0: moves at no cost")
     origin: tuple[float, ...] = setting((),
-        "joint positions that the quadratic objective refers to; empty: those where the motion starts", "rad | m")
+        "joint positions that the quadratic objective refers to; empty: those where a motion starts, see fixed_origin",
+        "rad | m")
+    fixed_origin: bool = setting(True,
+        "with an empty origin: later motions refer to where the first one since activation started, so the joints of a"
+        " tool pose do not depend on the motions in between; false: each motion refers to its own start")
     priority: tuple[str, ...] = setting(("x y z", "rx ry rz"),
         "priority levels of the tool axes, highest first; near singularities the last level is given up first")
     length_scale: float = setting(0.3,
@@ -106,9 +110,16 @@ class RedundancyConfig(Settings):
             raise ConfigError(f"origin needs {len(begin)} numbers, or none, got {len(self.origin)}")
         return np.array(self.origin, dtype=float)
 
-    def objective_of(self, chain: Chain, begin: Array) -> Objective:
-        """Return the objective of a motion of a chain that starts at joint positions ``begin`` (n,)."""
-        origin = chain.turns.near(self.origin_from(begin), begin)
+    def objective_of(self, chain: Chain, begin: Array, first: Array | None = None) -> Objective:
+        """Return the objective of a motion of a chain.
+
+        Args:
+            chain: kinematic chain of the arm.
+            begin: (n,) joint positions where the motion starts [rad | m].
+            first: (n,) those where the first motion started; None: this is the first one.
+        """
+        start = begin if first is None or not self.fixed_origin else first
+        origin = chain.turns.near(self.origin_from(start), begin)
         quadratic = Quadratic(self.each_joint_weight(chain.n), origin)
         if self.objective == "joint_range":
             return Sum((quadratic, JointRange(chain.lower, chain.upper, self.objective_weight)))

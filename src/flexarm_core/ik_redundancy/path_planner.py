@@ -3,14 +3,16 @@
 The joint positions are computed along the path coordinate, each point from the previous one, with the configured
 objective. If joints move far between two points, points are inserted. If the path is not feasible this way, a redundant
 arm tries other objectives: first away from the joint limits, then towards random joint positions, to find a different
-joint path.
+joint path. A closed path from a minimum of the objective ends at the joint positions where it starts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +30,12 @@ from flexarm_core.ik_redundancy.tracking import pose_errors, reach, view_track
 from flexarm_core.kernels.rotations import rotation_error
 from flexarm_core.path.joint_path import JointPath
 from flexarm_core.path.path_constraints import PathLimits
-from flexarm_core.path.path_timing import PathTiming, time_path, timing_grid
+from flexarm_core.path.path_timing import time_path, timing_grid
 from flexarm_core.path.pose_path import PosePath
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 
+Along = Callable[[float], Objective]  # objective at a path coordinate [m]
 LONGEST_STEP = 0.08  # [rad | m] largest joint motion between two points
 INSET = 1e-3  # [rad | m] distance of points from the position limits, so that the curve between them keeps the limits
 FINEST = 2.0**-20  # smallest spacing of points, as a share of the path
@@ -45,6 +48,9 @@ POINTS = 0.5  # share of the tolerance for points, so that the curve between the
 REFINEMENTS = 5  # maximum number of rounds in which the grid is refined
 ATTEMPTS = 12  # number of attempts with random objectives
 MOST_POINTS = 4000  # maximum number of points; a path that needs more has too sharp turns
+RETURNED = 1e-7  # [rad | m] distance from the start at which joints have returned
+PATIENCE = 5  # attempts from the first one on whose closed path does not return
+CHANGES = (1.0, 0.5, 0.2)  # shares of a closed path over which the joints change over to the way back
 MARGIN = 1e-9  # relative margin of velocity and acceleration limits for rounding
 
 
@@ -59,6 +65,41 @@ class PathError(InputError):
         """Store the message and the feasible fraction of the path."""
         super().__init__(message, fraction)
         self.fraction = fraction
+
+
+class _Attempt(NamedTuple):
+    """A way to find joint positions along a path."""
+
+    objective: Objective
+    settling: float  # share of the path to reach the minimum of the objective, 0 = at once
+    straight: float  # [m] threshold of a row
+    returns: bool = True  # whether a closed path is to end at the joint positions of its start
+
+
+class _Reversed:
+    """A path from its end to its start."""
+
+    def __init__(self, path: PosePath) -> None:
+        self._path, self.length = path, path.length
+
+    def pose(self, s: float) -> tuple[Array, Array]:
+        return self._path.pose(self.length - s)
+
+    def poses(self, s: Array) -> tuple[Array, Array]:
+        return self._path.poses(self.length - s)
+
+
+def _same(objective: Objective, _: float) -> Objective:
+    return objective
+
+
+def _returned(joints: JointsAlongPath, start: Array) -> bool:
+    return bool(np.abs(joints.position[-1] - start).max() <= RETURNED)
+
+
+def _interpolated(s: Array, grid: Array, position: Array) -> Array:
+    """Return joint positions (k, n) at coordinates (k,), linear between those (g, n) of a grid (g,)."""
+    return np.column_stack([np.interp(s, grid, column) for column in position.T])
 
 
 class PathPlanner:
@@ -111,6 +152,9 @@ class PathPlanner:
     ) -> PlannedPath:
         """Plan the joint motion over time along a path.
 
+        On a closed path the joints return to where they start, unless the configured objective has its minimum
+        elsewhere, or no such way is found (the plan says so).
+
         Args:
             path: path of the tool in axes of the base link, starting at the current tool pose.
             start: (n,) current joint positions [rad | m].
@@ -129,29 +173,88 @@ class PathPlanner:
             raise InputError(f"axes must name at least one of x y z rx ry rz, got {axes}")
         tolerance = POINTS * np.repeat((position_tolerance, rotation_tolerance), 3)
         self._check_start(path, start, axes, tolerance)
-        furthest, why = -1.0, ""
-        for objective, gain_length, straight in self._attempts(start, int(axes.sum())):
-            grid = np.unique(timing_grid(path))
-            for _ in range(REFINEMENTS):
-                joints = self._solve(
-                    path, grid, start, axes, tolerance, objective, gain_length * path.length, straight, allow_dropped
-                )
-                reached, reason = joints.grid[-1], joints.reason
-                if reason:
-                    break
-                joint_path = smooth_joint_path(path, joints.grid, joints.position)
-                rough = self._rough(path, joint_path, joints, axes, tolerance)
-                if not rough.size:
-                    timing = self._time(path, path_limits, joint_path)
-                    return PlannedPath(path, self.chain, timing, joints)
-                grid = np.union1d(joints.grid, rough)
-                where = f"at {100.0 * rough[0] / path.length:.1f} % of the path"
-                reached, reason = rough[0], f"{where} the joints would have to turn too sharply"
-                if len(grid) > MOST_POINTS:
-                    break
-            if reached > furthest:
-                furthest, why = reached, reason
+        ways = {"axes": axes, "tolerance": tolerance, "allow_dropped": allow_dropped}
+        closed = self._is_closed(path, tolerance)
+        furthest, why, drifting, left = -1.0, "", None, PATIENCE
+        for attempt in self._attempts(path, start, **ways):
+            objective, more = partial(_same, attempt.objective), {"straight": attempt.straight, **ways}
+            settling = attempt.settling * path.length
+            joints, curve = self._refine(path, start, objective, settling, **more)
+            if curve is None:
+                if joints.grid[-1] > furthest:
+                    furthest, why = joints.grid[-1], joints.reason
+            elif not (closed and attempt.returns) or _returned(joints, start):
+                return self._planned(path, path_limits, joints, curve)
+            elif found := self._return(path, start, joints, objective, settling, **more):
+                return self._planned(path, path_limits, *found)
+            else:
+                drifting = drifting or (joints, curve)
+            left -= drifting is not None
+            if not left:
+                break
+        if drifting is not None:
+            far = np.abs(drifting[0].position[-1] - start).max()
+            remark = f"the path is closed, but the joints end up to {far:.2g} from where they started"
+            return self._planned(path, path_limits, *drifting, remark)
         raise PathError(why, float(furthest / path.length))
+
+    def _refine(
+        self, path: PosePath, start: Array, objective: Along, gain_length: float, **ways: Any
+    ) -> tuple[JointsAlongPath, JointPath | None]:
+        """Compute the joint positions along the path on a grid that becomes finer until the curve keeps its bounds.
+
+        Without a curve, the joint positions are those of the feasible first part.
+        """
+        grid = np.unique(timing_grid(path))
+        for _ in range(REFINEMENTS):
+            joints = self._solve(path, grid, start, objective, gain_length, **ways)
+            if joints.reason:
+                return joints, None
+            curve = smooth_joint_path(path, joints.grid, joints.position)
+            rough = self._rough(path, curve, joints, ways["axes"], ways["tolerance"])
+            if not rough.size:
+                return joints, curve
+            grid = np.union1d(joints.grid, rough)
+            if len(grid) > MOST_POINTS:
+                break
+        where = f"at {100.0 * rough[0] / path.length:.1f} % of the path"
+        until = np.array([rough[0]])
+        return replace(joints, grid=until, reason=f"{where} the joints would have to turn too sharply"), None
+
+    def _return(
+        self, path: PosePath, start: Array, forth: JointsAlongPath, objective: Along, settling: float, **ways: Any
+    ) -> tuple[JointsAlongPath, JointPath] | None:
+        """Compute joint positions along a closed path that end where they start, None if there are none.
+
+        The lap from the start, and that back in time from the end at the same joint positions, both keep the limits.
+        The joints change over from the first to the second on the way: the origin of the objective is their mean.
+        """
+        length, points = path.length, np.unique(timing_grid(path))
+        back = self._solve(_Reversed(path), points, start, objective, settling, **ways)
+        if back.reason:
+            return None
+        grid = np.union1d(forth.grid, length - back.grid)
+        there = _interpolated(grid, forth.grid, forth.position)
+        apart = _interpolated(grid, length - back.grid[::-1], back.position[::-1]) - there
+        weights = self.config.each_joint_weight(self.chain.n)
+        nearest = grid[np.abs(apart).max(axis=1).argmin()]
+        for share in CHANGES:
+            width = share * length
+            x = np.clip((grid - min(max(nearest - 0.5 * width, 0.0), length - width)) / width, 0.0, 1.0)
+            mean = there + (x * x * (3.0 - 2.0 * x))[:, None] * apart
+
+            def towards(s: float, mean: Array = mean) -> Objective:
+                return Quadratic(weights, _interpolated(np.array([s]), grid, mean)[0])
+
+            joints, curve = self._refine(path, start, towards, 0.0, **ways)
+            if curve is not None and _returned(joints, start):
+                return joints, curve
+        return None
+
+    def _is_closed(self, path: PosePath, tolerance: Array) -> bool:
+        (p, R), (end, R_end), turn = path.pose(0.0), path.pose(path.length), np.empty(3)
+        rotation_error(R_end, R, turn)
+        return bool((np.abs(np.concatenate((end - p, turn))) <= tolerance).all())
 
     def _check_start(self, path: PosePath, start: Array, axes: NDArray[np.bool_], tolerance: Array) -> None:
         n = self.chain.n
@@ -181,34 +284,41 @@ class PathPlanner:
                 " the tool: begin it at the tool's present pose"
             )
 
-    def _attempts(self, start: Array, rows: int) -> Iterator[tuple[Objective, float, float]]:
-        """Yield attempts: objective, share of the path to reach its minimum (0 = at once), row threshold [m]."""
+    def _attempts(self, path: PosePath, start: Array, **ways: Any) -> Iterator[_Attempt]:
         own = self.config.objective_of(self.chain, start)
-        settling = 0.0 if isinstance(own, Quadratic) and not self.config.origin else SETTLING
+        settled = isinstance(own, Quadratic) and self._is_minimum(own, path, start, **ways)
+        settling = 0.0 if settled else SETTLING
         for straight in STRAIGHT:
-            yield own, settling, straight
-        if self.chain.n <= rows:
+            yield _Attempt(own, settling, straight, settled)
+        if self.chain.n <= int(ways["axes"].sum()):
             return
         weights = self.config.each_joint_weight(self.chain.n)
         small, (lower, upper) = Quadratic(0.05 * weights, start), (self.limits.lower, self.limits.upper)
         for weight in (0.1, 1.0):
-            yield Sum((small, JointRange(lower, upper, weight))), SETTLING, STRAIGHT[0]
+            yield _Attempt(Sum((small, JointRange(lower, upper, weight))), SETTLING, STRAIGHT[0])
         random, barrier = np.random.default_rng(self._seed), JointRange(lower, upper, 0.1)
         low = np.where(np.isfinite(lower), lower, start - math.pi)
         high = np.where(np.isfinite(upper), upper, start + math.pi)
         for attempt in range(ATTEMPTS):
             towards = Quadratic(weights, random.uniform(low, high))
-            yield Sum((towards, barrier)), SETTLING * (1 + attempt % 4), STRAIGHT[attempt % len(STRAIGHT)]
+            settling, straight = SETTLING * (1 + attempt % 4), STRAIGHT[attempt % len(STRAIGHT)]
+            yield _Attempt(Sum((towards, barrier)), settling, straight)
+
+    def _is_minimum(self, objective: Objective, path: PosePath, start: Array, **ways: Any) -> bool:
+        """Return whether the joint positions (n,) of the start minimize an objective within the limits."""
+        there = self._solve(path, np.zeros(1), start, partial(_same, objective), 0.0, straight=STRAIGHT[0], **ways)
+        return _returned(there, start)
 
     def _solve(
         self,
-        path: PosePath,
+        path: PosePath | _Reversed,
         base: Array,
         start: Array,
+        objective: Along,
+        gain_length: float,
+        *,
         axes: NDArray[np.bool_],
         tolerance: Array,
-        objective: Objective,
-        gain_length: float,
         straight: float,
         allow_dropped: bool,
     ) -> JointsAlongPath:
@@ -228,10 +338,11 @@ class PathPlanner:
         q, at, reason, rate = start.copy(), 0.0, "", np.zeros(self.chain.n)
         while points:
             s, p, R = points[-1]
-            weights, origin = quadratic_form(objective, q)
+            aim = objective(s)
+            weights, origin = quadratic_form(aim, q)
             gain = 1.0 if gain_length == 0.0 else -math.expm1(-(s - at) / gain_length)
             for plan in plans:
-                if not isinstance(objective, Quadratic):
+                if not isinstance(aim, Quadratic):
                     view_plan(plan, self.chain.n).weights[:] = weight_roots(weights)
                 there, share = np.clip(q + rate * (s - at), limits[0], limits[1]), np.empty((2, 6))
                 least = reach(self.chain.links, limits, plan, p, R, origin, gain, 1.0, share, memory, there)
@@ -257,7 +368,7 @@ class PathPlanner:
         grid, position, errors, shares = (np.array(row) for row in rows)
         return JointsAlongPath(grid, position, errors, shares, reason)
 
-    def _reason(self, path: PosePath, s: float, error: Array, least: float, q: Array) -> str:
+    def _reason(self, path: PosePath | _Reversed, s: float, error: Array, least: float, q: Array) -> str:
         at = (q <= self.limits.lower + 1e-6) | (q >= self.limits.upper - 1e-6)
         held = ", ".join(name for name, there in zip(self.chain.joint_names, at, strict=True) if there)
         where = f"at {100.0 * s / path.length:.1f} % of the path"
@@ -284,12 +395,15 @@ class PathPlanner:
         rough |= ((q < low) | (q > high)).any(axis=1)
         return between[rough]
 
-    def _time(self, path: PosePath, path_limits: PathLimits, joint_path: JointPath) -> PathTiming:
-        return time_path(
+    def _planned(
+        self, path: PosePath, path_limits: PathLimits, joints: JointsAlongPath, curve: JointPath, remark: str = ""
+    ) -> PlannedPath:
+        timing = time_path(
             path,
             path_limits,
             None,
-            joint_path,
+            curve,
             self.limits.velocity * (1.0 - MARGIN),
             self.limits.acceleration * (1.0 - MARGIN),
         )
+        return PlannedPath(path, self.chain, timing, joints, remark)

@@ -42,11 +42,14 @@ class PlannedPath:
     Attributes:
         timing: time law along the path.
         duration: duration of the motion [s].
+        remark: what the user should know of it, or empty.
     """
 
-    def __init__(self, path: PosePath, chain: Chain, timing: PathTiming, joints: JointsAlongPath) -> None:
+    def __init__(
+        self, path: PosePath, chain: Chain, timing: PathTiming, joints: JointsAlongPath, remark: str = ""
+    ) -> None:
         """Combine the time law and the joint positions along the path."""
-        self._path, self._chain, self._joints = path, chain, joints
+        self._path, self._chain, self._joints, self.remark = path, chain, joints, remark
         self.timing, self.duration = timing, timing.duration
 
     def sample(self, time: float) -> tuple[Array, Array, Array]:

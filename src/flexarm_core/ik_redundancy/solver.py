@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +115,14 @@ class RedundancySolver:
         """Settings in force."""
         return self._config
 
+    @property
+    def path_config(self) -> RedundancyConfig:
+        """Settings for planning a path: with the origin that the motions refer to, if that is fixed."""
+        config = self._config
+        if self._first is None or config.origin or not config.fixed_origin:
+            return config
+        return replace(config, origin=tuple(self._first))
+
     def set_limits(self, limits: MotionLimits) -> None:
         """Change the limits between two samples.
 
@@ -139,7 +147,7 @@ class RedundancySolver:
         self._config = config
         self._plans: dict[bytes, Array] = {}
         if self._begin is not None:
-            self._objective = config.objective_of(self.chain, self._begin)
+            self._objective = config.objective_of(self.chain, self._begin, self._first)
 
     def set_objective(self, objective: Objective) -> None:
         """Use a custom objective instead of the configured one, until :meth:`set_config` or :meth:`begin` is called.
@@ -153,6 +161,10 @@ class RedundancySolver:
 
     def reset(self) -> None:
         """Reset the solver; call :meth:`begin` before the next sample."""
+        self._first: Array | None = None  # joint positions where the first motion started
+        self._rest()
+
+    def _rest(self) -> None:
         n = self.chain.n
         self._begin: Array | None = None
         self.position, self.velocity, self.acceleration = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -168,6 +180,8 @@ class RedundancySolver:
     def begin(self, position: Array, velocity: Array | None = None) -> None:
         """Start from joint positions (n,) and velocities (n,), which default to zero.
 
+        The origin of the objective is that of the first motion since :meth:`reset`, unless the settings say otherwise.
+
         Raises:
             InputError: wrong shapes, or values that are not finite.
         """
@@ -175,9 +189,10 @@ class RedundancySolver:
         q, v = np.array(position, dtype=float), np.array(np.zeros(n) if velocity is None else velocity, dtype=float)
         if q.shape != (n,) or v.shape != (n,) or not all_finite(q, v):
             raise InputError(f"the solver needs {n} finite joint positions and velocities, got {position}, {velocity}")
-        self.reset()
+        self._rest()
         self.position, self.velocity, self._begin = q, v, q.copy()
-        self._objective, self._plans = self._config.objective_of(self.chain, self._begin), {}
+        self._first = self._begin if self._first is None else self._first
+        self._objective, self._plans = self._config.objective_of(self.chain, self._begin, self._first), {}
 
     def update(
         self, position: Array, rotation: Array, axes: NDArray[np.bool_] = ALL_AXES, dt: float = 1e-3

@@ -122,7 +122,7 @@ class PathFollower:
             self._node.get_logger().error("".join(traceback.format_exception(error)))
             self._finish(Result.INTERNAL_ERROR, f"internal error: {type(error).__name__}: {error}")
         else:
-            self.activity, self._time = FOLLOWING, 0.0
+            self.activity, self._time, self._reason = FOLLOWING, 0.0, (Result.SUCCESSFUL, path.remark)
             self._reference = path.sample(0.0)[0]
             self._publish_trajectory(path, 0.0)
         self._heard = self._node.get_clock().now()

@@ -56,6 +56,7 @@ class Resolution:
         self._middle = 0.5 * (np.where(bounded, self.chain.lower, 0.0) + np.where(bounded, self.chain.upper, 0.0))
         solver.begin(self._middle)
         solver.update(*self.chain.pose(self._middle))
+        solver.reset()
 
     def change(self, values: Values) -> None:
         """Apply live parameters at the next sample; on paths, at the next plan.
@@ -74,7 +75,7 @@ class Resolution:
         It raises PathError, or another FlexarmError if the goal is invalid.
         """
         chain, base, files, values = self.chain, self.base, self._files, self.values
-        planner = PathPlanner(chain, self._limits, self.stage.solver.config)
+        planner = PathPlanner(chain, self._limits, self.stage.solver.path_config)
 
         def plan(goal: FollowCartesianPath.Goal) -> PlannedPath:
             path, axes = path_from_goal(goal, base, files, *chain.pose(start)), np.array(goal.axes, dtype=bool)

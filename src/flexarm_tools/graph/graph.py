@@ -132,6 +132,7 @@ class Graph:
             answer = self._ask(service, name, request, ANSWER_WITHIN)
             if answer is not None:
                 return answer
+            self._node.destroy_client(self._clients.pop(name))  # a new one is discovered anew
         raise GraphError(f"answer of {name} did not come within {timeout:g} s")
 
     def _ask(self, service: Any, name: str, request: Any, patience: float) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pinocchio
@@ -153,6 +154,56 @@ def test_closed_paths_lead_back_to_the_same_joints_turn_after_turn(name, axes, t
     half = plan.sample(float(np.interp(0.5 / turns, fractions, times)))[0]
     assert np.abs(half - READY[name]).max() > 0.1  # the arm did move
     assert sizes[0] < 1e-4 and sizes[-1] <= sizes[0] + 1e-6
+
+
+def _lap_behind_a_limit(name: str, seed: int, share: float = 0.25) -> tuple[PathPlanner, PosePath, Array]:
+    """A circle, and an arm whose joint that would move most on it has lost a part of what it would need."""
+    planner, random = _planner(name), np.random.default_rng(seed)
+    limits = planner.limits
+    share_of_range = random.uniform(0.2, 0.8, planner.chain.n)
+    start = limits.lower + share_of_range * (limits.upper - limits.lower)
+    p, R = planner.chain.pose(start)
+    first, second = random.uniform(0.05, 0.2) * np.linalg.qr(random.normal(size=(3, 2)))[0].T
+    path = PosePath(p, R).arc(p + first + second, p + 2.0 * first).arc(p + first - second, p)
+    free = planner.plan(path, start, TOOL)
+    q = np.array([free.sample(time)[0] for time in np.linspace(0.0, free.duration, 200)]) - start
+    joint = int(np.ptp(q, axis=0).argmax())
+    lower, upper = limits.lower.copy(), limits.upper.copy()
+    if q[:, joint].max() > -q[:, joint].min():
+        upper[joint] = start[joint] + (1.0 - share) * q[:, joint].max()
+    else:
+        lower[joint] = start[joint] + (1.0 - share) * q[:, joint].min()
+    return PathPlanner(planner.chain, replace(limits, lower=lower, upper=upper), RedundancyConfig()), path, start
+
+
+@pytest.mark.parametrize(("name", "seed"), [("panda", 4), ("panda", 15), ("panda", 23), ("iiwa", 18)])
+def test_a_closed_path_leads_back_to_the_same_joints_though_a_limit_is_in_the_way(name, seed):
+    planner, path, start = _lap_behind_a_limit(name, seed)
+    once = planner.plan(path, start, TOOL)
+    times = _times(once, 60)
+    _of_limits(planner, once, times)
+    distance, angle = _missed(name, path, once, times)
+    assert distance < POSITION_TOLERANCE and angle < ROTATION_TOLERANCE
+    assert np.abs(once.sample(once.duration)[0] - start).max() < 1e-7 and not once.remark
+
+
+def test_a_lap_that_begins_off_the_given_origin_approaches_it_and_the_next_one_returns():
+    planner, path = _planner("panda", origin=tuple(READY["panda"] + 0.1)), _path("panda")
+    path = path.circle(path.end[0] - [0.1, 0.0, 0.0], [0.0, 0.0, 1.0], 2.0 * np.pi)
+    first = planner.plan(path, READY["panda"], TOOL)
+    end = first.sample(first.duration)[0]
+    assert np.abs(end - READY["panda"]).max() > 0.01 and not first.remark
+    second = planner.plan(path, end, TOOL)
+    assert np.abs(second.sample(second.duration)[0] - end).max() < 1e-3
+
+
+def test_a_closed_path_whose_joints_do_not_return_says_so():
+    planner, path, start = _lap_behind_a_limit("iiwa", 11)
+    plan = planner.plan(path, start, TOOL)
+    far = np.abs(plan.sample(plan.duration)[0] - start).max()
+    assert (
+        far > 1e-3 and plan.remark == f"the path is closed, but the joints end up to {far:.2g} from where they started"
+    )
 
 
 @pytest.mark.parametrize(

@@ -527,6 +527,23 @@ def test_reset_forgets_the_motion():
 # --- settings that do not fit ---
 
 
+@pytest.mark.parametrize("fixed", [True, False])
+def test_a_motion_refers_to_the_start_of_the_first_one_unless_told_otherwise(fixed):
+    solver = begun("panda", fixed_origin=fixed, objective_time_constant=0.0)
+    pose, first = solver.chain.pose(solver.position), solver.position.copy()
+    led = begun("panda", origin=tuple(first + [0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]), objective_time_constant=0.0)
+    follow(led, [pose] * 2000, 4e-3)
+    other = led.position
+    assert np.abs(other - first).max() > 0.05
+    solver.begin(other)
+    follow(solver, [pose] * 2000, 4e-3)
+    assert np.abs(solver.position - (first if fixed else other)).max() < 1e-6
+    assert bool(solver.path_config.origin) is fixed
+    solver.reset()
+    solver.begin(other)
+    assert solver.path_config.origin in ((), tuple(other))
+
+
 @pytest.mark.parametrize("setting", ({"weights": (1.0, 2.0)}, {"origin": (0.0, 0.0)}))
 def test_settings_of_another_number_of_joints_are_refused_and_the_old_ones_stay(setting):
     solver = begun("panda")

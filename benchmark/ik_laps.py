@@ -1,0 +1,99 @@
+"""Closed tool paths with joint limits active on the way: how far from their start the joints end a lap.
+
+A circle that a seven-joint arm can follow without limits; then the range of the joint that moved most is cut, so that
+the arm has to go round the lap otherwise. Judged: laps that are planned, from their own start.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+if __name__ == "__main__":
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read at NumPy's import: as in the whole benchmark
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "test"))
+
+import table
+from support.robots import chain
+
+from flexarm_core.ik_redundancy.chain import Chain
+from flexarm_core.ik_redundancy.config import RedundancyConfig
+from flexarm_core.ik_redundancy.limits import MotionLimits
+from flexarm_core.ik_redundancy.path_planner import PathError, PathPlanner
+from flexarm_core.path.path_constraints import PathLimits
+from flexarm_core.path.pose_path import PosePath
+from flexarm_core.types import Array
+from flexarm_tools.metrics.figures import Figure, parse_goal
+
+ROBOTS, LAPS = ("panda", "iiwa"), 100
+TOOL = PathLimits(linear_velocity=0.5, linear_acceleration=2.0, angular_velocity=2.0, angular_acceleration=8.0)
+CUT = 0.25  # share of the range of the joint in a lap without limits that is taken away
+SAMPLES = 401
+ROOM = 0.02  # [rad] that the start keeps from a limit
+
+
+def circle(arm: Chain, start: Array, random: np.random.Generator) -> PosePath:
+    """A circle of the tool from joint positions (n,), in a random plane."""
+    p, R = arm.pose(start)
+    across, _ = np.linalg.qr(random.normal(size=(3, 2)))
+    radius = random.uniform(0.05, 0.2)
+    first, second = radius * across.T
+    return PosePath(p, R).arc(p + first + second, p + 2.0 * first).arc(p + first - second, p)
+
+
+def lap(arm: Chain, limits: MotionLimits, config: RedundancyConfig, start: Array, path: PosePath) -> Array | None:
+    """Joint positions over a planned lap, None if there is no plan."""
+    try:
+        planned = PathPlanner(arm, limits, config).plan(path, start, TOOL)
+    except PathError:
+        return None
+    return np.array([planned.sample(t)[0] for t in np.linspace(0.0, planned.timing.duration, SAMPLES)])
+
+
+def cut_laps(name: str, count: int, config: RedundancyConfig) -> Iterator[tuple[float, float]]:
+    """The joints' distance from the start after a lap without and with a limit in the way [rad]."""
+    arm, random = chain(name), np.random.default_rng(7)
+    limits = MotionLimits.of(arm)
+    while count:
+        middle, half = 0.5 * (limits.lower + limits.upper), 0.3 * (limits.upper - limits.lower)
+        start = random.uniform(middle - half, middle + half)
+        path = circle(arm, start, random)
+        free = lap(arm, limits, config, start, path)
+        if free is None:
+            continue
+        joints = free
+        i = int(np.ptp(joints, axis=0).argmax())
+        up, down = joints[:, i].max() - start[i], start[i] - joints[:, i].min()
+        lower, upper = limits.lower.copy(), limits.upper.copy()
+        if up > down:
+            upper[i] = max(joints[:, i].max() - CUT * up, start[i] + ROOM)
+        else:
+            lower[i] = min(joints[:, i].min() + CUT * down, start[i] - ROOM)
+        cut = lap(arm, replace(limits, lower=lower, upper=upper), config, start, path)
+        if cut is None:
+            continue
+        count -= 1
+        yield tuple(float(np.abs(one[-1] - start).max()) for one in (free, cut))
+
+
+def measures(count: int) -> Iterator[Figure]:
+    """Figures of the laps."""
+    drift = np.array([row for name in ROBOTS for row in cut_laps(name, count, RedundancyConfig())])
+    meaning = "largest distance of a joint from its start after a closed path of the tool, limits active"
+    details = {"laps": len(drift), "median": float(np.median(drift[:, 1])), "without_limits": float(drift[:, 0].max())}
+    details["above the goal"] = int((drift[:, 1] > 1e-6).sum())
+    yield Figure("lap_drift_rad", float(drift[:, 1].max()), "rad", parse_goal("<= 1e-6"), meaning, details=details)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--laps", type=int, default=LAPS, help="laps of each arm")
+    sys.exit(table.run("ik_laps", [lambda: measures(parser.parse_args().laps)]))
