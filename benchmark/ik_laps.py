@@ -33,7 +33,7 @@ from flexarm_core.path.pose_path import PosePath
 from flexarm_core.types import Array
 from flexarm_tools.metrics.figures import Figure, parse_goal
 
-ROBOTS, LAPS = ("panda", "iiwa"), 100
+ROBOTS, LAPS = ("panda", "iiwa"), 20
 TOOL = PathLimits(linear_velocity=0.5, linear_acceleration=2.0, angular_velocity=2.0, angular_acceleration=8.0)
 CUT = 0.25  # share of the range of the joint in a lap without limits that is taken away
 SAMPLES = 401

@@ -55,6 +55,19 @@ def test_the_picture_of_an_arm_with_one_free_direction_has_its_paths_beside_the_
         assert archive["posture"].shape == (len(archive["least_speed"]), 2)
 
 
+def test_integrability_is_said_and_a_surface_is_in_the_file_where_there_is_one(tmp_path):
+    data = tmp_path / "map.npz"
+    text = map_workspace(URDF / "planar_3r.urdf.xacro", postures=200, data=data)
+    assert "2 of 3, integrable" in text
+    with np.load(data) as archive:
+        middle = len(archive["surface"]) // 2
+        assert np.array_equal(archive["surface"][middle, middle], archive["posture"][0])
+        assert np.allclose(archive["surface_tool"][middle, middle], archive["tool_position"][0])
+    assert "4 of 7, not integrable" in map_workspace(URDF / "boom_7r.urdf.xacro", postures=50, data=data)
+    with np.load(data) as archive:
+        assert "surface" not in archive
+
+
 def test_what_cannot_be_mapped_is_refused():
     with pytest.raises(ConfigError, match="no elastic joint"):
         map_workspace(URDF / "arm_7r.urdf.xacro", postures=10)

@@ -63,6 +63,10 @@ class ReactionNullSpace:
         velocity: Array = np.linalg.pinv(J @ projector, rcond=SINGULAR) @ twist[rows]
         return velocity
 
+    def tool_position(self, position: Array) -> Array:
+        """Return the (3,) tool position in the base link frame at joint positions (n,) [m]."""
+        return self.model.tool_kinematics(self._state(position), self.model.base_frame).position
+
     def _state(self, position: Array) -> ArmState:
         still, none = np.zeros(self.model.n), np.zeros(self.model.m)
         return ArmState(0, finite("position", position, self.model.n), still, none, none)

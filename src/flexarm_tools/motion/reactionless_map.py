@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.reaction_null_space.reaction_null_space import ReactionNullSpace
 from flexarm_core.reaction_null_space.reactionless.conditioning_map import (
     ConditioningMap,
     ConditioningMapConfig,
     map_conditioning,
 )
+from flexarm_core.reaction_null_space.reactionless.integrability import Integrability, integrability, trace_surface
 from flexarm_core.reaction_null_space.reactionless.map import PathPicture, draw, map_reactionless_paths
 from flexarm_core.reaction_null_space.vibration.base_selection import ALL, AUTO, BaseSelection
 from flexarm_core.robot.arm_model import ArmModel
@@ -46,7 +48,8 @@ def map_workspace(
         postures: number of postures to evaluate.
         at: (3,) point in the base link's frame through which the slices are taken [m]; None: the best position.
         picture: SVG file to write.
-        data: NPZ file to write, with the fields of :class:`ConditioningMap` and the name of the robot.
+        data: NPZ file to write, with the fields of :class:`ConditioningMap` and the name of the robot; also ``surface``
+            and ``surface_tool`` through the best posture, where reactionless motions have one.
 
     Returns:
         Summary as text.
@@ -61,14 +64,19 @@ def map_workspace(
         raise InputError(f"the slices go through {list(at)}: give three finite numbers [m]")
     chosen = BaseSelection(model, tuple(selection))
     found = map_conditioning(model, chosen, ConditioningMapConfig(postures))
+    space, best = ReactionNullSpace(model, tuple(selection)), found.posture[0]
+    motions = integrability(space, best)
     if picture is not None:
         place = found.tool_position[0] if at is None else np.array(at, dtype=float)
         title = f"{model.description.name}: {model.tool_frame} with {_quiet(found)} of the base at rest"
         picture.write_text(map_svg(found, place, title, _family(model, chosen, found, selection)), encoding="utf-8")
     if data is not None:
         rows: dict[str, Any] = {field.name: getattr(found, field.name) for field in fields(ConditioningMap)}
+        if motions.integrable and motions.growth[0] == 2:
+            surface = trace_surface(space, best)
+            rows |= {"surface": surface.position, "surface_tool": surface.tool_position}
         np.savez_compressed(data, robot=np.array(model.description.name), **rows)
-    return _text(model, found, postures)
+    return _text(model, found, postures, motions)
 
 
 def _family(
@@ -93,12 +101,13 @@ def _quiet(found: ConditioningMap) -> str:
     return ", ".join(found.selection)
 
 
-def _text(model: ArmModel, found: ConditioningMap, postures: int) -> str:
+def _text(model: ArmModel, found: ConditioningMap, postures: int, motions: Integrability) -> str:
     speeds = found.least_speed[found.regular]
     axes = "".join(name for name, axis in zip("xyz", found.axes, strict=True) if axis)
     lines = [
         f"{model.description.name}: motion of '{model.tool_frame}' that leaves {_quiet(found)} of the base at rest",
         f"  free directions   {found.freedom} of {axes}",
+        f"  joint motions     {motions}",
         f"  places            {len(found.index)} cubes of {found.voxel:g} m, {len(speeds)} well conditioned"
         f" (of {postures} postures)",
         f"  slowest speed     {found.median:.3g} m/s at joint speed 1 in the median posture,"
