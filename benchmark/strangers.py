@@ -4,8 +4,8 @@
 contains a name (77 files, 7 min). Each goes through `flexarm check --write`; the scenario that it writes is run;
 and the model is compared with that of Pinocchio, which reads the file by itself and locks the held joints. Where the
 check has completed a description, the file is its copy, in which every part that differs from the original must be
-named in what the check says and in the scenario. Then come the measures of ``joint_trajectories.py`` (10 min);
-`strangers.py planners` runs only these.
+named in what the check says and in the scenario. Then come drives that add efforts by themselves, which
+`strangers.py drives` runs alone, and the measures of ``joint_trajectories.py`` (10 min; `strangers.py planners`).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import table
 from joint_trajectories import measure_goals, measure_swing, measure_type_hash
 
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import ArmState
 from flexarm_tools.check.check import check_robot
 from flexarm_tools.metrics.figures import Figure, compute_figures, parse_goal
@@ -36,6 +37,7 @@ from flexarm_tools.process.progress import Progress
 from flexarm_tools.run.in_process import run_in_process
 from flexarm_tools.scenario.file import load_scenario
 
+ROOT = Path(__file__).resolve().parents[1]
 SITE = Path(np.__file__).resolve().parents[1]
 EQUAL = 1e-8  # largest relative difference of mass matrices and weights
 PROPOSAL = re.compile(r"\b(add|give|make|name|hold|remove|write|writes|needs|choose)\b|is continuous")
@@ -168,6 +170,44 @@ def _origin(joint: ElementTree.Element) -> tuple[np.ndarray, np.ndarray]:
     return pin.rpy.rpyToMatrix(*rpy), xyz
 
 
+def tracking_error(folder: Path, plant: str, gate: str) -> float:
+    """Largest tool error of a motion of `boom_7r` by effort commands, with damped joints [m].
+
+    Args:
+        folder: folder for files.
+        plant: what the simulated drives add.
+        gate: what the gate takes off.
+    """
+    robot, study = folder / "boom.urdf", folder / "study.yaml"
+    if not robot.exists():
+        text = load_robot_description(ROOT / "urdf" / "boom_7r.urdf.xacro")
+        robot.write_text(text.replace("<limit ", '<dynamics damping="3"/><limit '))
+        check_robot(robot, write=study)
+    text, given = study.read_text(), "parameters: {command_mode: effort,"
+    text = text.replace("  command_mode: effort\n", f"  command_mode: effort\n  drive_adds: [{plant}]\n")
+    (folder / "run.yaml").write_text(text.replace(given, f"{given} drive_adds: [{gate}],"))
+    scenario = load_scenario(folder / "run.yaml")
+    figures = compute_figures(scenario.figures, run_in_process(scenario, Silent("boom")))
+    return next(figure.value for figure in figures if figure.name == "tracking_error")
+
+
+def measure_drive_kinds() -> Iterator[Figure]:
+    """Tracking with drives that add efforts by themselves, beside that with drives that do not."""
+    kinds = ("none", "gravity", "gravity, friction", "gravity, coriolis, friction")
+    with TemporaryDirectory() as folder:
+        found = {kind: tracking_error(Path(folder), kind, kind) for kind in kinds}
+        wrong = tracking_error(Path(folder), "gravity", "none")
+    change = max(abs(found[kind] / found["none"] - 1.0) for kind in kinds)
+    yield Figure(
+        *("drive_kinds", change, "", parse_goal("<= 0.1")),
+        "largest change of the tracking error with drives that add efforts",
+        details={
+            **{f"{kind} [m]": value for kind, value in found.items()},
+            "gravity, and the gate not told [m]": wrong,
+        },
+    )
+
+
 def measure(names: list[str]) -> Iterator[Figure]:
     """The figures."""
     files = descriptions(names)
@@ -198,9 +238,12 @@ def measure(names: list[str]) -> Iterator[Figure]:
 
 def main() -> int:
     """Run the measure."""
+    if sys.argv[1:2] == ["drives"]:
+        return table.run("strangers_drives", [measure_drive_kinds])
     if sys.argv[1:2] == ["planners"]:
         return table.run("strangers_planners", [measure_type_hash, measure_goals, measure_swing])
-    return table.run("strangers", [lambda: measure(sys.argv[1:]), measure_type_hash, measure_goals, measure_swing])
+    measures = [measure_drive_kinds, measure_type_hash, measure_goals, measure_swing]
+    return table.run("strangers", [lambda: measure(sys.argv[1:]), *measures])
 
 
 if __name__ == "__main__":

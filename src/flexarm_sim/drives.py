@@ -54,6 +54,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.robot.drive_terms import DriveTerms
 from flexarm_core.types import Array
 from flexarm_sim.backend import Backend
 from flexarm_sim.box_minimum import least_in_box
@@ -99,7 +100,14 @@ class DriveConfig:
 class Drives:
     """The drives of all actuated joints of a backend."""
 
-    def __init__(self, config: DriveConfig, effort_limits: Array, velocity_limits: Array, period: float) -> None:
+    def __init__(
+        self,
+        config: DriveConfig,
+        effort_limits: Array,
+        velocity_limits: Array,
+        period: float,
+        terms: DriveTerms | None = None,
+    ) -> None:
         """Prepare the drives.
 
         Args:
@@ -107,9 +115,10 @@ class Drives:
             effort_limits: (n,) effort limits, inf for an unlimited joint [N*m | N].
             velocity_limits: (n,) velocity limits, inf for an unlimited joint [rad/s | m/s].
             period: longest time for which an effort is held [s]; it bounds the bandwidth of the brakes.
+            terms: what the drives add to effort commands; None: nothing.
         """
         n = len(effort_limits)
-        self._mode = config.mode
+        self._mode, self._terms = config.mode, terms if terms is not None and terms.adds else None
         self._bandwidth = min(config.bandwidth, 0.5 / period)
         self._change = min(1.0, 2.0 * self._bandwidth * period)  # fraction of a velocity error removed in a period
         none = np.full(n, np.inf)
@@ -140,6 +149,9 @@ class Drives:
         """
         if command is not None and self._mode == "effort":
             self.reset()
+            if self._terms is not None:
+                arm = backend.state()
+                command = command + self._terms.added(arm.position, arm.velocity)
             return np.clip(command, -self._limits, self._limits)
         w, state = self._bandwidth, backend.state()
         inertia, sampled = backend.joint_dynamics()

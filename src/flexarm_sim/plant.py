@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.drive_terms import DriveTerms
 from flexarm_core.types import Array
 from flexarm_sim.backend import Backend, PlantDivergedError, PlantState
 from flexarm_sim.clock import to_stamp
@@ -78,13 +79,20 @@ class PlantConfig:
 class Plant:
     """A simulated robot with the interface that controllers see: commands in, measurements out."""
 
-    def __init__(self, description: RobotDescription, backend: Backend, config: PlantConfig | None = None) -> None:
+    def __init__(
+        self,
+        description: RobotDescription,
+        backend: Backend,
+        config: PlantConfig | None = None,
+        drives: DriveTerms | None = None,
+    ) -> None:
         """Build the plant and reset it.
 
         Args:
             description: the robot, for its limits and names.
             backend: simulated dynamics; only the plant may use it from now on.
             config: settings, None for a plant without imperfections or disturbances.
+            drives: what the drives add to effort commands; None: nothing.
 
         Raises:
             ConfigError: a sensor, link or joint that the robot does not have, or values that do not fit it.
@@ -108,7 +116,7 @@ class Plant:
             backend.reset(self._config.initial_position)
             longest = min(longest, RESOLVED / max(backend.base_frequency(), RESOLVED / longest))
         self._steps = max(1, -(-self._config.period_ns // max(1, to_stamp(longest)))) if servo else 1
-        self._drives = Drives(self._config.drive, effort, speed, self._config.period_ns * 1e-9 / self._steps)
+        self._drives = Drives(self._config.drive, effort, speed, self._config.period_ns * 1e-9 / self._steps, drives)
         # one bound for all joints: when an arm whips, its slowest link may become the fastest
         fastest = np.where(np.isfinite(speed) & (speed > 0.0), speed, UNLIMITED).max(initial=0.0)
         of_base = ABSURD * np.where(elastic_speed < np.inf, np.maximum(elastic_speed, UNLIMITED), UNLIMITED)

@@ -55,7 +55,7 @@ class Gate:
 
     def __init__(self) -> None:
         self.model, self.config = SimpleNamespace(joint_names=("joint1",)), SimpleNamespace(state_timeout=0.08)
-        self.status, self.told, self.refuses = PLAIN, [], ""
+        self.status, self.told, self.refuses, self.doubt = PLAIN, [], "", ""
 
     def acknowledge(self) -> None:
         if self.refuses:

@@ -13,13 +13,15 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from flexarm.msg import JointReference
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState
 from flexarm_nodes.hardware_gate import controller_switch
 from flexarm_nodes.messages.conversions import doubles
 from flexarm_nodes.node import topics
 from flexarm_tools.graph.graph import TRANSITIONS, GraphError
 
 COMMANDS = topics.command_topic("effort")
-OK, ERROR = 0, 2
+OK, WARN, ERROR = 0, 1, 2
 
 
 def start(live, parameters) -> None:
@@ -73,6 +75,30 @@ def test_an_effort_that_friction_takes_passes_unchanged_and_alone_is_limited(liv
     gate.wait_for_diagnostic("hardware_gate", "running")
     assert answer(gate, joint_state(2), reference(2, (1.0, 2.0, 103.0)))[2] < 100.0
     gate.wait_for_diagnostic("hardware_gate", "joint3: position, velocity or acceleration")
+
+
+DOWN = {"lockstep": True, "use_sim_time": True, "gravity": [0.0, -9.81, 0.0]}
+
+
+def test_drives_that_add_gravity_are_not_commanded_it(live, shared):
+    start(live, {**shared, **DOWN, "drive_adds": ["gravity"]})
+    weighed = ArmModel(shared["robot_description"], gravity=(0.0, -9.81, 0.0))
+    weight = weighed.gravity_effort(ArmState(0, START, np.zeros(3), np.zeros(1), np.zeros(1)))
+    assert np.abs(weight).max() > 10.0
+    command = answer(live, joint_state(1), reference(1, weight + [0.1, 0.2, 0.3]))
+    assert command == pytest.approx([0.1, 0.2, 0.3], abs=1e-6)
+
+
+def test_efforts_of_zero_at_rest_are_warned_of_before_the_first_reference(live, shared):
+    start(live, {**shared, **DOWN})
+    for tick, (effort, code) in enumerate(((0.0, WARN), (50.0, OK)), start=1):
+        state = joint_state(tick)
+        state.effort = doubles(np.full(len(state.name), effort))
+        live.states.publish(state)
+        live.until(
+            lambda code=code: ("drive_adds" in live.said("hardware_gate")[-1][1]) == (code == WARN), "a judgement"
+        )
+        assert live.said("hardware_gate")[-1][0] == code
 
 
 def test_an_effort_beyond_the_limits_is_reported(gate):

@@ -39,7 +39,7 @@ class Arm:
     def __init__(self, model: ArmModel, velocity=(0.0, 0.0, 0.0)) -> None:
         self.model = model
         self.state = ArmState(
-            0, np.radians([60.0, -60.0, -60.0]), np.array(velocity, dtype=float), np.zeros(1), np.zeros(1)
+            0, np.radians([60.0, -60.0, -60.0]), np.array(velocity, dtype=float), np.zeros(model.m), np.zeros(model.m)
         )
 
     def step(self, effort: np.ndarray) -> None:

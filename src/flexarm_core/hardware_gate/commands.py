@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from flexarm_core.hardware_gate.command_law import CommandLaw
 from flexarm_core.hardware_gate.config import HardwareGateConfig
@@ -13,6 +14,7 @@ from flexarm_core.hardware_gate.softness import Softness
 from flexarm_core.hardware_gate.speed_watch import CREEPING
 from flexarm_core.hardware_gate.timing import Timing
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.drive_terms import DriveTerms
 from flexarm_core.types import ArmState, Array
 
 
@@ -21,7 +23,7 @@ class Commands:
 
     Without a believable state, effort mode continues with the state that the model predicts from the last believable
     one: first it keeps the current velocity, because the states may only be late, then it brakes. A position command is
-    in the turn in which the encoder reported the newest believed state.
+    in the turn in which the encoder reported the newest believed state. What drives add to an effort is taken off last.
 
     Attributes:
         law: law of the command mode.
@@ -32,9 +34,16 @@ class Commands:
     """
 
     def __init__(
-        self, model: ArmModel, limits: JointLimits, config: HardwareGateConfig, timing: Timing, soft: Softness | None
+        self,
+        model: ArmModel,
+        limits: JointLimits,
+        config: HardwareGateConfig,
+        timing: Timing,
+        soft: Softness | None,
+        drives: DriveTerms,
     ) -> None:
-        """Command an arm; ``soft``: bounds of a stop of an arm that bends."""
+        """Command an arm; ``soft``: bounds of a stop of an arm that bends; ``drives``: what the drives add."""
+        self._drives = drives
         self._model, self._limits, self._config, self._timing, self._soft = model, limits, config, timing, soft
         self._prediction = Prediction(model, limits.velocity)
         self.set_mode(config.command_mode)
@@ -59,6 +68,8 @@ class Commands:
         """Begin a new time base, without a state."""
         self.blind = False
         self._turned: Array | None = None
+        self._seen: ArmState | None = None
+        self._predicted: ArmState | None = None  # while none is seen
         self._prediction.reset()
         self.restart()
 
@@ -69,7 +80,7 @@ class Commands:
 
     def see(self, state: ArmState, turned: Array | None) -> None:
         """Go on from a believed state, reported in other turns, farther by ``turned`` (n,)."""
-        self._turned, self._looked_ahead = turned, False
+        self._turned, self._seen, self._predicted, self._looked_ahead = turned, state, None, False
         if self.blind:
             self.blind = False
             self.law.braking.see(state.position)
@@ -138,9 +149,10 @@ class Commands:
             return self.give(law.brake(state, dt), dt)
         load = law.load(state)
         if bears:
-            return self.give(law.bear(self._prediction.rest() or state, dt), dt)
+            self._predicted = self._prediction.rest() or state
+            return self.give(law.bear(self._predicted, dt), dt)
         effort = law.command if law.command is not None else self._model.gravity_effort(state)
-        predicted = self._prediction.advance(state, effort - law.friction - load, dt)
+        predicted = self._predicted = self._prediction.advance(state, effort - law.friction - load, dt)
         return self.give(law.brake(predicted, dt, predicted=True) if brakes else law.coast(predicted, dt), dt)
 
     def rest(self, state: ArmState) -> Array | None:
@@ -149,7 +161,8 @@ class Commands:
             return None
         if self.law.mode == "velocity":
             return np.zeros(self._model.n)
-        return self._model.gravity_effort(self._prediction.rest() or state) + self.law.load(state)
+        rest = self._prediction.rest() or state
+        return self._sent(self._model.gravity_effort(rest) + self.law.load(state), rest, self._model.n * [0.0])
 
     def since(self, state: ArmState) -> float:
         """Return the time since the previously answered state [s], at most 1 s."""
@@ -168,4 +181,12 @@ class Commands:
             return None
         self._given_at = self._timing.now()
         command = self.law.remember(command, dt)
+        if self.law.mode == "effort":
+            return self._sent(command, self._predicted or self._seen, self.law.friction)
         return command if self._turned is None or self.law.mode != "position" else command + self._turned
+
+    def _sent(self, effort: Array, state: ArmState | None, friction: ArrayLike) -> Array:
+        """Return a whole effort (n,) without what the drives add in a state."""
+        if not self._drives.adds or state is None:
+            return effort
+        return effort - self._drives.commanded(state.position, state.velocity, np.asarray(friction, dtype=float))

@@ -37,12 +37,18 @@ from flexarm_core.hardware_gate.state_machine import NOT_LED, GateState, GateSta
 from flexarm_core.hardware_gate.supervisor import Supervisor
 from flexarm_core.hardware_gate.timing import Timing
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.drive_terms import DriveTerms
 from flexarm_core.turns import TurnCount
 from flexarm_core.types import ArmState, Array, JointReference
 
 
 class HardwareGate:
-    """Turns joint references into commands that respect every limit, or into a controlled stop."""
+    """Turns joint references into commands that respect every limit, or into a controlled stop.
+
+    Attributes:
+        drives: what the drives add to effort commands by themselves.
+        doubt: why measured efforts at rest do not fit to that, in words; empty if they may, and in motion.
+    """
 
     def __init__(
         self,
@@ -50,6 +56,7 @@ class HardwareGate:
         limits: JointLimits,
         config: HardwareGateConfig,
         clock: Callable[[], float] = time.monotonic,
+        drives: DriveTerms | None = None,
     ) -> None:
         """Bind the gate to an arm.
 
@@ -58,15 +65,17 @@ class HardwareGate:
             limits: joint limits.
             config: settings.
             clock: time for all timeouts [s]; must be monotonic.
+            drives: what the drives add to effort commands; None: as the robot description says.
         """
         self.model, self.limits, self.config = model, limits, config
+        self.drives = drives or DriveTerms(model, model.description.drive_adds)
         self._patience = config.patience(limits)
         soft = softness(model, limits.velocity, limits.acceleration, config.period)
         self._count = TurnCount(model.turns, model.velocity_limit)
         self._timing = Timing(model, limits, config, clock)
         self._trust = SensorTrust(model, limits, lockstep=config.lockstep)
         self._references = References(model.n, config.reference_timeout)
-        self._commands = Commands(model, limits, config, self._timing, soft)
+        self._commands = Commands(model, limits, config, self._timing, soft, self.drives)
         self._speed = SpeedWatch(limits, model.joint_names, soft)
         self._supervisor = Supervisor(model, limits, config.supervisor)
         self._machine = StateMachine(self._supervisor, self._timing, self._begin_braking)
@@ -74,6 +83,7 @@ class HardwareGate:
 
     def reset(self) -> None:
         """Forget everything except the settings."""
+        self.doubt = ""
         for part in (self._machine, self._supervisor, self._count, self._trust, self._timing.lateness):
             part.reset()
         self._forget_time()
@@ -179,6 +189,11 @@ class HardwareGate:
             held = commands.law.judge_held(state, timing.age)  # no answer to the state: its reference may still arrive
             return None if held is None else commands.give(held, self.config.period)
         return None
+
+    def on_effort(self, state: ArmState, effort: Array) -> None:
+        """Compare measured efforts (n,), before the first reference, with what the drives are said to add."""
+        waits = self._machine.state is GateState.WAITING and self._commands.law.mode == "effort"
+        self.doubt = self.drives.doubt(state.position, state.velocity, effort) if waits else ""
 
     def on_unusable_state(self, stamp: int, reason: str) -> Array | None:
         """Process an unusable state: stop without measurements, and return the command that answers it."""

@@ -40,6 +40,7 @@ class GateStage(Stage):
             state, turned = tick.arm_state(self.source), tick.sample.turned
             if turned is not None:  # the gate counts turns itself, and commands in those that the encoders report
                 state = replace(state, position=state.position + turned)
+            gate.on_effort(state, tick.sample.effort)
             answer = gate.on_state(state, tick.age)
         except InputError as error:
             tick.refused[self.name] = str(error)

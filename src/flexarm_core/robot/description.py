@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.types import Array
 
+DRIVE_TERMS = ("gravity", "coriolis", "friction")  # that drives may add to effort commands
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -222,6 +224,7 @@ class RobotDescription:
         flexible_links: flexible links by name.
         strain_gauges: strain gauges by name.
         imus: inertial measurement units by name.
+        drive_adds: what the drives add to effort commands by themselves, of ``DRIVE_TERMS``.
     """
 
     name: str
@@ -236,6 +239,7 @@ class RobotDescription:
     flexible_links: dict[str, FlexibleLink]
     strain_gauges: dict[str, StrainGauge]
     imus: dict[str, ImuSensor]
+    drive_adds: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         parts = f"{len(self.actuated)} joints", f"{len(self.elastic)} elastic", f"{len(self.flexible_links)} links bend"

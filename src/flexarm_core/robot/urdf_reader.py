@@ -23,6 +23,7 @@ from flexarm_core.robot.extensions_reader import (
     actuated_joints,
     read_armatures,
     read_commanded_joints,
+    read_drive_adds,
     read_elastic_joints,
     read_flexible_links,
     read_force_torque_sensors,
@@ -99,6 +100,7 @@ def parse_robot_description(
         flexible_links=flexible,
         strain_gauges=gauges,
         imus=read_imus(element, links),
+        drive_adds=read_drive_adds(element, actuated),
     )
     description = replace(description, links=with_shared_inertia(description))
     if not massless:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sensor_msgs.msg import JointState
 
 from flexarm.msg import FlexibleState, JointReference
@@ -11,7 +12,8 @@ from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.config import COMMAND_MODES, HardwareGateConfig
 from flexarm_core.hardware_gate.supervisor import SupervisorConfig
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.description import DRIVE_TERMS, RobotDescription
+from flexarm_core.robot.drive_terms import NO_TERM
 from flexarm_core.types import ArmState, Array
 from flexarm_nodes.hardware_gate.output import GateOutput
 from flexarm_nodes.hardware_gate.parameters import hardware_gate
@@ -51,6 +53,9 @@ class HardwareGateNode(ArmNode):
         Parameter("max_following_error", "double[]", [0.0],
             "deviation of measured from commanded position at which position and velocity mode stop; one for all"
             " joints or one per joint; 0: travel of 0.15 s at the velocity limit", "rad | m"),
+        Parameter("drive_adds", "string[]", [""],
+            "what the drives add to effort commands by themselves, so that the gate takes it off: gravity, coriolis,"
+            " friction, or none; empty: as the robot description says", choices=("", NO_TERM, *DRIVE_TERMS)),
         Parameter("allow_unlimited", "bool", False,
             "accept joints without a velocity or effort limit in the robot description"),
         *rows(SupervisorConfig),
@@ -136,6 +141,10 @@ class HardwareGateNode(ArmNode):
             try:
                 state: ArmState | None = read(message)
                 if state is not None:
+                    if isinstance(message, JointState) and len(message.effort) == len(message.name):
+                        efforts = dict(zip(message.name, message.effort, strict=True))
+                        known = [efforts.get(name, np.nan) for name in self._model.joint_names]
+                        self._gate.on_effort(state, np.array(known))
                     self._publish(self._gate.on_state(state, age))
             except InputError as error:
                 self._publish(self._gate.on_unusable_state(stamp, str(error)))

@@ -245,7 +245,9 @@ class GateOutput:
             found, trouble = self._switch.controller, self._switch.trouble
             values["controller"] = f"{found.name}: {'active' if found.active else 'inactive'}" if found else "none"
         values |= {"trips": str(status.trips), "blind": _said(status.blind), "fallback": _said(status.fallback)}
-        level, text = gate_words(status, self._reset_name, trouble, others, error, warning, ends=ends)
+        level, text = gate_words(
+            status, self._reset_name, trouble, others, error, warning or self._gate.doubt, ends=ends
+        )
         say(level, text, stamp, values)
 
     def _look_for_others(self) -> None:

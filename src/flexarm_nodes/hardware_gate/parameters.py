@@ -15,6 +15,7 @@ from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.supervisor import SupervisorConfig
 from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.drive_terms import drive_terms
 from flexarm_core.types import Array
 from flexarm_nodes.node.input.arm_state_reader import NO_BASE_STATE
 from flexarm_nodes.node.parameters import record_of
@@ -68,7 +69,7 @@ def hardware_gate(values: Values, model: ArmModel, clock: Callable[[], float] = 
         base_measured=values["base_state_source"] != NO_BASE_STATE,
         supervisor=record_of(SupervisorConfig, values),
     )
-    return HardwareGate(model, limits, config, clock)
+    return HardwareGate(model, limits, config, clock, drive_terms(model, values["drive_adds"]))
 
 
 def usual_acceleration(velocity_limit: Array) -> Array:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from flexarm_core.errors import ConfigError
-from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import DRIVE_TERMS, RobotDescription
+from flexarm_core.robot.drive_terms import NO_TERM, DriveTerms, drive_terms
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.node.parameters import Parameter, record_of, rows
 from flexarm_sim.backends import BACKENDS, make_backend
@@ -91,6 +93,9 @@ PLANT_PARAMETERS = (
         "bandwidth of the inner servo of the drives, used in velocity and position mode and for braking",
         "rad/s", 1e-3),
     Parameter("clip_effort", "bool", True, "drives keep the effort and velocity limits of the robot description"),
+    Parameter("drive_adds", "string[]", [""],
+        "what the drives add to effort commands by themselves: gravity, coriolis, friction, or none; empty: as the"
+        " robot description says", choices=("", NO_TERM, *DRIVE_TERMS)),
     Parameter("command_timeout", "double", 0.1,
         "simulation time without a command after which the drives brake and hold until the next command; 0: never",
         "s", 0.0),
@@ -176,7 +181,7 @@ def build_plant(values: dict[str, Any], known: RobotDescription) -> Plant:
         tip_radius=values["tip_radius"],
         friction=plant_friction(values, len(description.actuated)),
     )
-    return Plant(description, backend, plant_config(values, description))
+    return Plant(description, backend, plant_config(values, description), plant_drives(values, description))
 
 
 def plant_description(values: dict[str, Any], known: RobotDescription) -> RobotDescription:
@@ -203,6 +208,13 @@ def plant_description(values: dict[str, Any], known: RobotDescription) -> RobotD
                 f" {', '.join(wanted) or 'none'}: they must be the same, in the same order"
             )
     return description
+
+
+def plant_drives(values: dict[str, Any], description: RobotDescription) -> DriveTerms | None:
+    """Return what the drives of the simulated robot add to effort commands; None if that is nothing."""
+    if not (any(values["drive_adds"]) or description.drive_adds):
+        return None
+    return drive_terms(ArmModel(description, values["tool_frame"], values["gravity"]), values["drive_adds"])
 
 
 def plant_config(values: dict[str, Any], description: RobotDescription) -> PlantConfig:

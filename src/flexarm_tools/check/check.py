@@ -58,11 +58,12 @@ def check_robot(
     except FlexarmError as error:
         return f"{path.name}: cannot be used\n  error: {error}", False
     completed = complete(text, path.stem.split(".")[0], tool_frame, held)
-    if not completed.assumed or write is None:
-        first_run = first_run and not completed.assumed
-        report, usable = _check_text(path, text, write, tool_frame, arguments or {}, first_run, held, say)
-        if not completed.assumed:
+    if write is None or not completed.needed:
+        runs = first_run and not completed.needed
+        report, usable = _check_text(path, text, write, tool_frame, arguments or {}, runs, held, say)
+        if not completed.assumed or (runs and usable):
             return report, usable
+    if write is None:
         offer = f"  `flexarm check {path.name} --write STUDY.yaml` goes on with a copy in which"
         return "\n".join([report, offer, *(f"    {one}" for one in completed.assumed)]), usable
     copy = write.with_name(f"{write.stem}_robot.urdf")

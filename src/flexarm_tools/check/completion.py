@@ -42,10 +42,12 @@ class Completed:
     Attributes:
         text: URDF text, with a comment that names the assumptions.
         assumed: every assumption in words; empty if there is none.
+        needed: whether the description cannot be simulated without; rotors may only be useful.
     """
 
     text: str
     assumed: tuple[str, ...] = ()
+    needed: bool = False
 
 
 def complete(text: str, name: str, tool_frame: str = "", held: dict[str, float] | None = None) -> Completed:
@@ -72,14 +74,15 @@ def complete(text: str, name: str, tool_frame: str = "", held: dict[str, float] 
         assumed += _complete_joints(element, moving)
         assumed += _complete_masses(element, _read(element, tool_frame, held)[1])
         arm, description = _read(element, tool_frame, held)
-        assumed += _complete_drives(element, ArmModel(description, arm.tool_frame))
+        limits, rotors = _complete_drives(element, ArmModel(description, arm.tool_frame))
+        needed, assumed = bool(assumed or limits), [*assumed, *limits, *rotors]
     except FlexarmError:
         return Completed(text)
     if not assumed:
         return Completed(text)
     remark = f" assumed by flexarm check: {'; '.join(assumed)} ".replace("--", "- -")
     element.insert(0, ElementTree.Comment(remark))
-    return Completed(ElementTree.tostring(element, encoding="unicode") + "\n", tuple(assumed))
+    return Completed(ElementTree.tostring(element, encoding="unicode") + "\n", tuple(assumed), needed)
 
 
 def _has_name(text: str) -> bool:
@@ -187,17 +190,17 @@ def _carried_mass(description: RobotDescription, link: str) -> float:
     return sum(description.links[one].mass for one in carried)
 
 
-def _complete_drives(element: Element, model: ArmModel) -> list[str]:
+def _complete_drives(element: Element, model: ArmModel) -> tuple[list[str], list[str]]:
     """Give drives an effort limit in place of 0, and a rotor to a joint that moves next to no inertia."""
     if massless_joints(model.description):
-        return []
+        return [], []
     blocks = [model.blocks(state_at(model, q)) for q in random_postures(model, POSTURES)]
     weight = np.max([np.abs(block.c_m) for block in blocks], axis=0)
     inertia = np.array([np.diag(block.H_m) for block in blocks])
     tags = {joint.get("name", ""): joint for joint in element.findall("joint")}
     needed = WEIGHTS * weight + ACCELERATION * inertia.max(axis=0)
     largest = max(needed.max(), model.effort_limit.max(where=np.isfinite(model.effort_limit), initial=0.0))
-    assumed, efforts = [], np.where(np.isfinite(model.effort_limit), model.effort_limit, 1.0)
+    limits, rotors, efforts = [], [], np.where(np.isfinite(model.effort_limit), model.effort_limit, 1.0)
     for i, name in enumerate(model.joint_names):
         slides, limit = model.description.joints[name].kind == "prismatic", tags[name].find("limit")
         if efforts[i] == 0.0 and limit is not None:
@@ -206,15 +209,15 @@ def _complete_drives(element: Element, model: ArmModel) -> list[str]:
             what = f"{WEIGHTS:g} times its weight and {ACCELERATION:g} {'m' if slides else 'rad'}/s^2, at least"
             what += f" {100.0 * WEAKEST:g} % of the largest"
             unit = "N" if slides else "N*m"
-            assumed.append(f"joint '{name}' has an effort limit of 0: it is {efforts[i]:g} {unit}, for {what}")
+            limits.append(f"joint '{name}' has an effort limit of 0: it is {efforts[i]:g} {unit}, for {what}")
         least = inertia[:, i].min()
         if efforts[i] > MOST_ACCELERATION * least or model.D_m[i] * FASTEST_DAMPING > least:
             armature = _rounded_up(max(efforts[i] / ROTOR_ACCELERATION, model.D_m[i] * ROTOR_TIME))
             _set_armature(element, name, armature)
             what = "for its effort" if efforts[i] > MOST_ACCELERATION * least else "for its damping"
             unit = "kg" if slides else "kg*m^2"
-            assumed.append(f"joint '{name}' moves next to no inertia {what}: its rotor has {armature:g} {unit}")
-    return assumed
+            rotors.append(f"joint '{name}' moves next to no inertia {what}: its rotor has {armature:g} {unit}")
+    return limits, rotors
 
 
 def _set_armature(element: Element, name: str, armature: float) -> None:
