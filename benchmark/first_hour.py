@@ -64,7 +64,7 @@ ARMS = (
     "kuka_kr210/urdf/kr210l150.urdf",
     "kuka_lbr_iiwa/urdf/lbr_iiwa_14_r820.urdf",
     "kuka_kr16/urdf/kr16_2.urdf",
-    "puma560_description/urdf/puma560_robot.urdf",
+    "talos_data/robots/talos_full_v2.urdf",
 )
 # Figures that pages name: page, text with a number in a group, run or study, figure of it, factor from SI units.
 BOX = "reach"

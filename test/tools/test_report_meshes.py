@@ -110,5 +110,9 @@ def test_meshes_of_a_package_that_is_not_installed_are_found_above_the_descripti
     }
     assert len(said) == 1 and "link3" in said[0]
     said.clear()
+    renamed = parse_robot_description(text.replace("package://some_arm/", "package://some_arm_support/"))
+    further_solids(renamed, said.append, robot)
+    assert len(said) == 1 and "link3" in said[0]
+    said.clear()
     further_solids(description, said.append)
     assert len(said) == 3

@@ -55,7 +55,7 @@ def further_solids(
         description: the robot.
         complain: called with a message for every mesh that cannot be loaded.
         file: file of the description; packages that are not in the environment are looked for in the folders above it,
-            and relative paths beside it.
+            whatever these are called, and relative paths beside it.
     """
     found: dict[str, list[Solid]] = {}
     for element in ElementTree.fromstring(description.text).findall("link"):
@@ -122,8 +122,10 @@ def _mesh_file(uri: str, file: Path | None) -> Path:
     except RobotDescriptionError:
         package, _, path = uri.removeprefix("package://").partition("/")
         if file is not None and ".." not in Path(uri).parts:
-            named = [folder / path for folder in file.resolve().parents if folder.name == package]
-            for found in named if uri.startswith("package://") else [file.parent / uri]:
+            above = sorted(
+                file.resolve().parents, key=lambda folder: folder.name != package
+            )  # the folder may be renamed
+            for found in [folder / path for folder in above] if uri.startswith("package://") else [file.parent / uri]:
                 if found.is_file():
                     return found
         raise
