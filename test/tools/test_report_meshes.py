@@ -13,7 +13,7 @@ from browser import CHROMIUM, Browser
 
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.report.report import MOST_TRIANGLES, Run, write_run_report
-from flexarm_tools.report.solids import Solid, further_solids, simplified
+from flexarm_tools.report.solids import Solid, further_solids, simplified, with_own_meshes
 
 SIZE = (0.9, 0.16, 0.12)  # [m] of the mesh
 
@@ -108,6 +108,9 @@ def test_meshes_of_a_package_that_is_not_installed_are_found_above_the_descripti
     assert {name for name, solids in found.items() if any(len(one.faces) == len(ball.faces) for one in solids)} == {
         *("link1", "link2")
     }
+    assert len(said) == 1 and "link3" in said[0]
+    said.clear()
+    further_solids(parse_robot_description(with_own_meshes(text, robot)), said.append)  # in another folder
     assert len(said) == 1 and "link3" in said[0]
     said.clear()
     renamed = parse_robot_description(text.replace("package://some_arm/", "package://some_arm_support/"))

@@ -21,6 +21,7 @@ from flexarm_tools.check.repair import write_new
 from flexarm_tools.check.stages import stage_step
 from flexarm_tools.check.start import propose, start_steps
 from flexarm_tools.metrics.modal_frequencies import modal_frequencies
+from flexarm_tools.report.solids import with_own_meshes
 
 
 def check_robot(
@@ -67,7 +68,7 @@ def check_robot(
         offer = f"  `flexarm check {path.name} --write STUDY.yaml` goes on with a copy in which"
         return "\n".join([report, offer, *(f"    {one}" for one in completed.assumed)]), usable
     copy = write.with_name(f"{write.stem}_robot.urdf")
-    write_new(copy, completed.text)
+    write_new(copy, with_own_meshes(completed.text, path))
     report, usable = _check_text(copy, completed.text, write, tool_frame, {}, first_run, held, say, completed.assumed)
     if not usable:
         copy.unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,6 +130,27 @@ def _mesh_file(uri: str, file: Path | None) -> Path:
                 if found.is_file():
                     return found
         raise
+
+
+def _is_found(uri: str) -> bool:
+    """Return whether a mesh is found from everywhere."""
+    try:
+        return bool(resolve_uri(uri))
+    except RobotDescriptionError:
+        return False
+
+
+def with_own_meshes(text: str, file: Path) -> str:
+    """Return a description for another folder: meshes that are found only from its own are named by their paths."""
+
+    def named(match: re.Match[str]) -> str:
+        try:
+            found = _mesh_file(match[1], file).resolve()
+        except (RobotDescriptionError, OSError):
+            return match[0]
+        return match[0] if _is_found(match[1]) else f'filename="{found.as_uri()}"'
+
+    return re.sub(r'filename="([^"]+)"', named, text)
 
 
 def _meshes(
