@@ -71,10 +71,6 @@ CASES = {
         arm((LIMIT, LIMIT, LIMIT + '<dynamics damping="1000"/>')),
         ["'j3' moves next to no inertia for its damping: its rotor has 1 kg*m^2"],
     ),
-    "no inertia": (
-        arm((LIMIT, LIMIT, LIMIT), (INERTIAL, INERTIAL, POINT)),
-        ["'j3' moves next to no inertia for its effort: its rotor has 0.0006 kg*m^2"],
-    ),
     "no name": (arm(name=""), ["the robot has no name: it is 'robot'"]),
     "prefix": (arm(more=FINGERS), ["'left_b' mimics 'a', which does not exist: 'left_a' is meant"]),
 }
@@ -111,6 +107,18 @@ def test_what_is_complete_stays_and_without_write_it_only_offers(tmp_path):
     said, usable = check_robot(path)
     assert not usable and "<limit velocity> is 0" in said
     assert "--write STUDY.yaml` goes on with a copy in which\n    joint 'j1' has a velocity limit of 0: it is 1" in said
+
+
+def test_a_rotor_is_given_only_where_the_arm_does_not_run_without(tmp_path):
+    """A point mass on the axis of the last joint: it moves, however fast its drive could make it."""
+    path, study = tmp_path / "robot.urdf", tmp_path / "study.yaml"
+    path.write_text(arm(inertials=(INERTIAL, INERTIAL, POINT)))
+    found = complete(path.read_text(), "robot")
+    assert not found.needed and found.assumed == (
+        "joint 'j3' moves next to no inertia for its effort: its rotor has 0.0006 kg*m^2",
+    )
+    said, usable = check_robot(path, write=study)
+    assert usable and "assumed" not in said and not (tmp_path / "study_robot.urdf").exists()
 
 
 def test_a_copy_that_exists_is_never_written_over_and_none_is_left_of_an_arm_that_cannot_run(tmp_path, monkeypatch):
