@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import faulthandler
 import gc
 import importlib
 import json
@@ -104,6 +105,7 @@ def become(caller: int, path: str, arguments: list[str], log: str, values: dict[
     said = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for number, stream in enumerate((os.open(os.devnull, os.O_RDONLY), said, said)):
         os.dup2(stream, number)
+    faulthandler.register(signal.SIGUSR2)  # where every thread is, into the log
     getattr(start, Path(path).name)()
     os._exit(1)
 

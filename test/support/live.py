@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import signal
 import tempfile
 import time
 from collections import defaultdict
@@ -92,8 +93,15 @@ class LiveGraph:
         arguments = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace or '/'}"]
         self.processes[key] = NodeProcess(key, "flexarm", executable, arguments, log)
         self.graph.wait_for_node(name, 60.0)
-        for transition in transitions:
-            self.graph.transition(name, transition)
+        try:
+            for transition in transitions:
+                self.graph.transition(name, transition)
+        except GraphError as error:
+            if "within" in str(error):  # it hangs: a forked node says where
+                os.kill(self.processes[key].process_id, signal.SIGUSR2)
+                time.sleep(1.0)
+                error.add_note(self.processes[key].last_words(60))
+            raise
 
     def listen(self, topic: str, message_type: Any) -> None:
         """Keep every message of a topic."""
