@@ -33,7 +33,9 @@ html { overflow: hidden }
 </style></head>"""  # the arms and the timeline
 
 
-def main(address: str, picture: Path, spans: list[tuple[float, float]], rate: float, width: int, quality: int) -> None:
+def main(
+    address: str, picture: Path, spans: list[tuple[float, float]], rate: float, width: int, quality: int, dark: bool
+) -> None:
     """Write the moving picture as an animated WebP file."""
     if CHROMIUM is None:
         sys.exit("moving_picture.py needs Chromium: chromium, chromium-browser or google-chrome on the PATH")
@@ -46,6 +48,8 @@ def main(address: str, picture: Path, spans: list[tuple[float, float]], rate: fl
         browser = Browser(Path(folder) / "profile", f"{page.as_uri()}#{fragment}&t={times[0]:.3f}")
         try:
             browser.resize(WIDTH, HEIGHT)
+            if dark:
+                browser.darken()
             browser.wait(lambda: browser.value("document.querySelector('.clock')?.textContent"), "the player")
             frames = [_frame(browser, f"{fragment}&t={time:.3f}", f"{time:.2f} s", width) for time in times]
         finally:
@@ -79,4 +83,5 @@ if __name__ == "__main__":
     parser.add_argument("--rate", type=float, default=15.0, help="frames per second (default: 15)")
     parser.add_argument("--width", type=int, default=960, help="width [pixel] (default: 960)")
     parser.add_argument("--quality", type=int, default=70, help="of WebP, 0 to 100 (default: 70)")
+    parser.add_argument("--dark", action="store_true", help="for dark pages")
     main(**vars(parser.parse_args()))

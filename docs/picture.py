@@ -1,6 +1,6 @@
 """Picture of a report's animation, as docs/images has them.
 
-    setup/run python docs/picture.py 'build/demo/report.html#t=0.83&x=50&runs=all_on,all_off' docs/images/inspect.png
+    setup/run python docs/picture.py 'build/demo/report.html#t=0.83&x=50&runs=all_on,all_off' docs/images/boom.png
 
 What stands behind `#` is what the page itself understands: t [s] the moment, x how much larger than it is the base's
 motion is drawn, runs which of them. Needs Chromium.

@@ -50,6 +50,10 @@ class Browser:
         """Give the page a size [pixel]."""
         self._ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
+    def darken(self) -> None:
+        """Show pages as somebody sees them who prefers dark ones."""
+        self._ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+
     def close(self) -> None:
         self._socket.close()
         self._process.terminate()
