@@ -57,6 +57,7 @@ def run_loaded(name: str, scenario: Scenario, mode: str, folder: Path, mcap: boo
     Raises:
         FlexarmError: it could not be run.
     """
+    _make(folder)
     run = _run(name, scenario, mode, folder, mcap, engine)
     origin = provenance([run.scenario])
     write_run_report(folder / "report.html", run, origin)
@@ -65,6 +66,7 @@ def run_loaded(name: str, scenario: Scenario, mode: str, folder: Path, mcap: boo
 
 def _run_study(path: Path, mode: str, folder: Path, mcap: bool, engine: str) -> int:
     study = load_study(path)
+    _make(folder)
     print(f"{study.title}: {len(study.scenarios)} runs", flush=True)
     runs: list[Run] = []
     unexpected: dict[str, tuple[str, ...]] = {}
@@ -87,9 +89,18 @@ def _run_study(path: Path, mode: str, folder: Path, mcap: bool, engine: str) -> 
     return _conclude(folder, figures, unexpected, origin)
 
 
+def _make(folder: Path) -> None:
+    """Make the folder of a report: where that is not possible, before the run and not after it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"folder '{folder}' for the report cannot be made ({error.strerror}): choose another one with --report"
+        ) from error
+
+
 def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool, engine: str) -> Run:
     scenario = replace(scenario, mode=mode or scenario.mode)
-    folder.mkdir(parents=True, exist_ok=True)  # where that is not possible, before the run and not after it
     progress = Progress(scenario.title)
     listened = folder / "recordings" / f"{name}.mcap" if mcap else None
     started = in_one_process(scenario) if scenario.composed or engine == PROCESS else scenario
