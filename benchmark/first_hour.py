@@ -27,6 +27,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process per core
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "test" / "support"))
 
+import docs_figures  # noqa: E402
 import numpy as np  # noqa: E402
 import table  # noqa: E402
 from browser import Browser  # noqa: E402
@@ -34,12 +35,11 @@ from live import own_domain  # noqa: E402
 from strangers import SITE, Silent  # noqa: E402
 
 from flexarm_tools.check.check import check_robot  # noqa: E402
-from flexarm_tools.metrics.figures import Figure, compute_figures, parse_goal  # noqa: E402
+from flexarm_tools.metrics.figures import Figure, parse_goal  # noqa: E402
 from flexarm_tools.report.report import Run, write_run_report  # noqa: E402
 from flexarm_tools.run.in_process import run_in_process  # noqa: E402
 from flexarm_tools.run.runner import Runner  # noqa: E402
 from flexarm_tools.scenario.file import load_scenario  # noqa: E402
-from flexarm_tools.scenario.study import compute_study_figures, load_study  # noqa: E402
 
 WIDTHS = (1366, 390)  # of a window [pixel]
 VISIBLE = 0.01  # smallest share of a view that an arm fills
@@ -65,47 +65,6 @@ ARMS = (
     "kuka_lbr_iiwa/urdf/lbr_iiwa_14_r820.urdf",
     "kuka_kr16/urdf/kr16_2.urdf",
     "talos_data/robots/talos_full_v2.urdf",
-)
-# Figures that pages name: page, text with a number in a group, run or study, figure of it, factor from SI units.
-BOX = "reach"
-CLAIMS: tuple[tuple[str, str, str, str, float], ...] = (
-    ("own_robot.md", r"sway of the box while the arm moves \| ([\d.]+) µm", BOX, "sway_by_motion", 1e6),
-    ("own_robot.md", r"settling after the push, to 5 % \| ([\d.]+) periods", BOX, "settling_periods", 1.0),
-    ("own_robot.md", r"largest error of the tool, push included \| ([\d.]+) mm", BOX, "tracking_error", 1e3),
-    (
-        "inspect_and_wipe.md",
-        r"during reach, relative to all off .*? \| ([\d.]+) \|",
-        "",
-        "deflection_ratio_all_off",
-        1.0,
-    ),
-    (
-        "inspect_and_wipe.md",
-        r"without the reaction null space \| ([\d.]+) \|",
-        "",
-        "deflection_ratio_null_space_off",
-        1.0,
-    ),
-    ("inspect_and_wipe.md", r"bump included \| ([\d.]+) % \| 5 %", "", "wipe_force_error", 100.0),
-    ("inspect_and_wipe.md", r"RMS error of the tool, reach \| ([\d.]+) mm", "", "path_rms_free", 1e3),
-    ("inspect_and_wipe.md", r"whole run, bump included \| ([\d.]+) mm", "", "all_on.path_peak", 1e3),
-    ("inspect_and_wipe.md", r"relative to the run without the torque loop \| ([\d.]+) ", "", "friction_ratio", 1.0),
-    ("inspect_and_wipe.md", r"decayed to a tenth \| ([\d.]+) s", "", "settling", 1.0),
-    ("inspect_and_wipe.md", r"decayed to a tenth \|.*?\| ([\d.]+) s without", "", "settling_estimator_off", 1.0),
-    ("inspect_and_wipe.md", r"press, 2 to 5 s \|.*\| ([\d.]+) \| `", "", "deflection_ratio_press", 1.0),
-    ("inspect_and_wipe.md", r"wipe, 5 to 6.5 s \|.*\| ([\d.]+) \| `", "", "deflection_ratio_wipe", 1.0),
-    ("inspect_and_wipe.md", r"bump, 6.5 to 7 s \|.*\| ([\d.]+) \| `", "", "deflection_ratio_bump", 1.0),
-    ("inspect_and_wipe.md", r"after the bump, 7 to 9 s \|.*\| ([\d.]+) \| `", "", "deflection_ratio_after_bump", 1.0),
-    ("inspect_and_wipe.md", r"way back, 9 to 12 s \|.*\| ([\d.]+) \| `", "", "deflection_ratio_retreat", 1.0),
-    ("../README.md", r"\| reach \| ([\d.]+) times", "", "1/deflection_ratio_all_off", 1.0),
-    ("../README.md", r"\| press; wipe, before the bump \| ([\d.]+) times", "", "1/deflection_ratio_press", 1.0),
-    ("../README.md", r"before the bump \| [\d.]+ times; ([\d.]+) times", "", "1/deflection_ratio_wipe", 1.0),
-    ("../README.md", r"\| bump: the first swing \| ([\d.]+) times", "", "1/deflection_ratio_bump", 1.0),
-    ("../README.md", r"start of the bump on \| ([\d.]+) times", "", "1/deflection_ratio_after_bump", 1.0),
-    ("../README.md", r"\| way back \| ([\d.]+) times", "", "1/deflection_ratio_retreat", 1.0),
-    ("../README.md", r"mean force error is ([\d.]+) %", "", "wipe_force_error", 100.0),
-    ("../README.md", r"stays within ([\d.]+) mm \(RMS\)", "", "path_rms_free", 1e3),
-    ("../README.md", r"joints is ([\d.]+) of that without", "", "friction_ratio", 1.0),
 )
 # Tests that follow a tutorial, by its page.
 FOLLOWS = {
@@ -270,41 +229,10 @@ def measure_readers() -> Iterator[Figure]:
 def measure_docs() -> Iterator[Figure]:
     """Run what pages take their figures from, and compare."""
     with TemporaryDirectory() as folder:
-        values = {"": demo_values(), BOX: page_values(Path(folder))}
-    stale: dict[str, bool | float | str] = {}
-    for page, pattern, run, name, factor in CLAIMS:
-        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-        said, known = re.search(pattern, text), values[run]
-        value = factor * (1.0 / known[name[2:]] if name.startswith("1/") else known[name])
-        if said is None:
-            stale[f"{page}: {name}"] = "the page does not say it any more"
-        elif abs(float(said[1]) - value) > 0.501 * 10.0 ** -len(said[1].partition(".")[2]):
-            stale[f"{page}: {name}"] = f"says {said[1]}, is {value:.4g}"
-    meaning = f"of {len(CLAIMS)} figures in README, own_robot and inspect_and_wipe"
+        stale = docs_figures.stale(docs_figures.DEMO, docs_figures.demo_values())
+        stale |= docs_figures.stale(docs_figures.BOX, docs_figures.box_values(Path(folder)))
+    meaning = f"of {len(docs_figures.CLAIMS)} figures in README, own_robot and inspect_and_wipe"
     yield Figure("docs_figures_stale", len(stale), "", parse_goal("== 0"), meaning, details=stale)
-
-
-def demo_values() -> dict[str, float]:
-    """Figures of the demo `inspect`."""
-    study = load_study(ROOT / "config/boom_7r/demo_inspect.yaml")
-    figures = {
-        name: compute_figures(scenario.figures, run_in_process(scenario, Silent(name)))
-        for name, scenario in study.scenarios.items()
-    }
-    return {figure.name: figure.value for figure in compute_study_figures(study, figures)}
-
-
-def page_values(folder: Path) -> dict[str, float]:
-    """Figures of the scenario in docs/own_robot.md."""
-    page = (ROOT / "docs/own_robot.md").read_text(encoding="utf-8")
-    for name in ("arm_on_box.urdf.xacro", "reach.yaml"):
-        (text,) = re.findall(rf"```\w+\n((?:# |<!-- ){re.escape(name)}.*?)```", page, re.DOTALL)
-        (folder / name).write_text(text, encoding="utf-8")
-    arm = next(DATA.rglob("ur10_robot.urdf")).read_text(encoding="utf-8")
-    (folder / "arm.urdf").write_text(arm, encoding="utf-8")
-    scenario = load_scenario(folder / "reach.yaml")
-    figures = compute_figures(scenario.figures, run_in_process(scenario, Silent("reach")))
-    return {figure.name: figure.value for figure in figures}
 
 
 def measure_imports() -> Iterator[Figure]:
