@@ -93,11 +93,16 @@ def try_one(file: Path) -> Outcome:
 def changed_parts(file: Path, copy: Path) -> list[str]:
     """Names of the links and joints that are not alike in two files, and of the robot if its name is not."""
 
+    def row(tag: ElementTree.Element) -> tuple[str, tuple[tuple[str, str], ...], str]:
+        values = dict(tag.items())
+        if tag.tag == "mesh":  # the copy names it by its path
+            values["filename"] = Path(values["filename"]).name
+        return tag.tag, tuple(sorted(values.items())), (tag.text or "").strip()
+
     def parts(path: Path) -> dict[str, list[tuple[str, tuple[tuple[str, str], ...], str]]]:
         root, found = ElementTree.parse(path).getroot(), {}
         for part in (*root.findall("link"), *root.findall("joint"), *root.findall("./ros2_control/joint")):
-            rows = [(tag.tag, tuple(sorted(tag.items())), (tag.text or "").strip()) for tag in part.iter()]
-            found.setdefault(part.get("name", ""), []).extend(sorted(rows))
+            found.setdefault(part.get("name", ""), []).extend(sorted(row(tag) for tag in part.iter()))
         return found | {"": [("robot", tuple(sorted(root.items())), "")]}
 
     before, after = parts(file), parts(copy)

@@ -52,6 +52,8 @@ def finger(name: str, mimic: str = "") -> str:
 
 NO_BODY = INERTIAL.replace('izz="0.004"', 'izz="0.05"')
 POINT = '<inertial><mass value="0.2"/></inertial>'
+WIDE = NO_BODY.replace("0.05", "0.9")
+BOX = f'<link name="box">{WIDE}</link><joint name="b" type="fixed"><parent link="l3"/><child link="box"/></joint>'
 FINGERS = finger("left_a") + finger("left_b", '<mimic joint="a"/>')
 CASES = {
     "no speed": (
@@ -67,6 +69,10 @@ CASES = {
     "no masses": (arm(inertials=("", "", "")), [f"link 'l{i}' has no mass" for i in (1, 2, 3)]),
     "virtual link": (arm(inertials=("", INERTIAL, INERTIAL)), ["link 'l1' has no mass: it is 0.04 kg, a ball of 1 %"]),
     "of no body": (arm(inertials=(INERTIAL, INERTIAL, NO_BODY)), ["link 'l3': principal inertias"]),
+    "of no body, fixed": (
+        arm(more=BOX),
+        ["link 'box': principal inertias 0.02, 0.02, 0.9 kg"],
+    ),
     "honey": (
         arm((LIMIT, LIMIT, LIMIT + '<dynamics damping="1000"/>')),
         ["'j3' moves next to no inertia for its damping: its rotor has 1 kg*m^2"],

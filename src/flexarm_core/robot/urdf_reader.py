@@ -42,6 +42,7 @@ from flexarm_core.types import Array
 
 GRAY = (0.6, 0.6, 0.65, 1.0)  # color of shapes without a material
 MOVABLE_TYPES = ("revolute", "continuous", "prismatic")
+ENDLESS = "a joint that turns without limits is continuous"
 FREE_TYPES = ("floating", "planar")  # several degrees of freedom: they can only be held
 
 
@@ -238,8 +239,8 @@ def _immovable(joint: Joint) -> RobotDescriptionError | None:
         return RobotDescriptionError(f"joint '{joint.name}': <axis> has no direction", joint=joint.name)
     if not joint.lower < joint.upper:
         return RobotDescriptionError(
-            f"joint '{joint.name}': lower limit {joint.lower} is not below upper limit {joint.upper}; a joint that"
-            " turns without limits is continuous",
+            f"joint '{joint.name}': lower limit {joint.lower} is not below upper limit {joint.upper}; "
+            + ("give the range of the slide" if joint.kind == "prismatic" else ENDLESS),
             joint=joint.name,
         )
     if joint.velocity_limit == 0.0:

@@ -21,7 +21,7 @@ from flexarm_core.robot.xml_reader import read_robot_xml
 from flexarm_core.types import Array
 from flexarm_tools.check.arm import MOVABLE, Arm, find_arm
 from flexarm_tools.check.description import FASTEST_DAMPING, MOST_ACCELERATION, POSTURES, random_postures, state_at
-from flexarm_tools.check.repair import ENTRIES, set_nearest_inertia
+from flexarm_tools.check.repair import ENTRIES, inertia_of, set_nearest_inertia
 
 Element = ElementTree.Element
 TURN_SPEED, SLIDE_SPEED = 1.0, 0.2  # [rad/s], [m/s] velocity limit in place of 0
@@ -31,6 +31,7 @@ STOUT = 0.05  # [m] radius of the links where all joints are at one place
 SHARE = 0.01  # mass of a link without one that carries others with theirs, relative to them
 WEIGHTS, ACCELERATION = 2.0, 10.0  # an effort limit in place of 0 carries this many weights, and accelerates so much
 WEAKEST = 0.02  # smallest effort limit in place of 0, relative to the largest one
+LEAST_EFFORT = 1e-3  # [N*m | N] of an arm that needs none
 ROTOR_ACCELERATION = 1e5  # [rad/s^2 | m/s^2] that the effort limit gives a rotor in place of no inertia
 ROTOR_TIME = 1e-3  # [s] in which damping stops such a rotor
 
@@ -147,10 +148,20 @@ def _complete_masses(element: Element, description: RobotDescription) -> list[st
         ElementTree.SubElement(tag, "inertia", values)
         assumed.append(f"link '{joint.child}' has no mass: it is {mass:.3g} kg, {why}")
     for error in dynamics_errors(description):
-        for tag in links[error.link].findall("./inertial/inertia") if error.link in links else []:
-            wrong, share = impossible_inertia(description.links[error.link].inertia), set_nearest_inertia(tag)
-            assumed.append(f"link '{error.link}': {wrong}: it has the nearest of a body, changed by {share:.2g} %")
+        for name in _rigid_with(description, error.link) if error.link in links else []:
+            for tag in links[name].findall("./inertial/inertia"):
+                if wrong := impossible_inertia(inertia_of(tag)):
+                    share = set_nearest_inertia(tag)
+                    assumed.append(f"link '{name}': {wrong}: it has the nearest of a body, changed by {share:.2g} %")
     return assumed
+
+
+def _rigid_with(description: RobotDescription, link: str) -> list[str]:
+    """Return a link and those that fixed joints hang on it: their inertias count together."""
+    found = [link]
+    for one in found:
+        found += [joint.child for joint in description.joints.values() if joint.parent == one and joint.kind == "fixed"]
+    return found
 
 
 def _lengths(description: RobotDescription) -> dict[str, Array]:
@@ -204,7 +215,7 @@ def _complete_drives(element: Element, model: ArmModel) -> tuple[list[str], list
     for i, name in enumerate(model.joint_names):
         slides, limit = model.description.joints[name].kind == "prismatic", tags[name].find("limit")
         if efforts[i] == 0.0 and limit is not None:
-            efforts[i] = _rounded_up(max(needed[i], WEAKEST * largest))
+            efforts[i] = _rounded_up(max(needed[i], WEAKEST * largest, LEAST_EFFORT))
             limit.set("effort", f"{efforts[i]:g}")
             what = f"{WEIGHTS:g} times its weight and {ACCELERATION:g} {'m' if slides else 'rad'}/s^2, at least"
             what += f" {100.0 * WEAKEST:g} % of the largest"

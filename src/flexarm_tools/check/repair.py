@@ -33,7 +33,7 @@ def repair(path: Path, output: Path, arguments: dict[str, str] | None = None) ->
     changes = []
     for link in element.findall("link"):
         for tag in link.findall("./inertial/inertia"):
-            if wrong := impossible_inertia(_inertia(tag)):
+            if wrong := impossible_inertia(inertia_of(tag)):
                 changes.append(f"link '{link.get('name')}': {wrong}; changed by {set_nearest_inertia(tag):.2g} %")
     if not changes:
         return f"{path.name}: every inertia is that of a body; nothing was written"
@@ -59,14 +59,15 @@ def write_new(path: Path, text: str) -> None:
 
 def set_nearest_inertia(tag: ElementTree.Element) -> float:
     """Write the nearest physical inertia to an ``<inertia>``, and return by how much it changed [%]."""
-    given = _inertia(tag)
+    given = inertia_of(tag)
     nearest = nearest_inertia(given)
     for name, (i, j) in ENTRIES.items():
         tag.set(name, repr(float(nearest[i, j])))
     return float(100.0 * np.linalg.norm(nearest - given) / np.linalg.norm(given))
 
 
-def _inertia(tag: ElementTree.Element) -> Array:
+def inertia_of(tag: ElementTree.Element) -> Array:
+    """Return the matrix (3, 3) of an ``<inertia>`` [kg*m^2]."""
     given = np.zeros((3, 3))
     for name, (i, j) in ENTRIES.items():
         given[i, j] = given[j, i] = float(tag.get(name, 0.0))
