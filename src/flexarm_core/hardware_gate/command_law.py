@@ -284,7 +284,7 @@ class CommandLaw:
             slower = np.clip(-state.velocity / self._horizon, -hardest, hardest)
             effort = self.observed.effort(state, slower) + friction
         if overloaded or (braking and share < LEAST):
-            return self._saturated(effort, bias, inertia)
+            return self._saturated(effort, bias, inertia if told else self.observed.inertia(state))
         self._report_limited(np.abs(effort) > most, "effort")
         return bias + min(share, 1.0) * change
 

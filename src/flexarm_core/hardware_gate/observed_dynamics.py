@@ -13,7 +13,8 @@ one that holds it, whatever the model says of its acceleration. Used as a servo,
 strong, in the directions in which it has too much. So a load is not learned joint by joint: two joints that carry it
 share directions in which it does not move. While a joint escapes, that is, becomes faster than its acceleration limit
 allows, ``L`` is that of the heaviest load that explains what was seen, as far as that does not throw the arm if the
-lightest one is the truth; otherwise that of the lightest.
+lightest one is the truth; otherwise that of the lightest. If then nothing but a load explains what was seen, and no
+hand shakes, the low pass is quick, too: an arm that falls is caught in two periods, not in six.
 
 The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
 ``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . G^-1 y)`` is 1 for the right
@@ -39,10 +40,11 @@ from flexarm_core.hardware_gate.limits import VELOCITY as VELOCITY_LIMIT
 from flexarm_core.hardware_gate.load.tool_load import STEP, ToolLoad
 from flexarm_core.types import ArmState, Array
 
-FILTER = 6.0  # periods: time constant of the low passes
+FILTER, QUICK = 6.0, 2.0  # periods: time constant of the low passes, and while a joint escapes with a load
 SETTLING = 2.0  # multiple of that time constant in which a servo on the accelerations corrects a velocity
 STRONG, WEAK = 1.3, 0.7  # response relative to the expected one at which the share of the inertia falls and rises
 FALL, RISE = 0.7, 1.15  # factors on the share in a sample
+SHAKES = 0.99  # share below which a hand that is lighter than told may shake
 FIRST, LEAST, MOST = 1.0, 0.03, 1.5  # share at first, and its bounds; on a rigid base it does not exceed 1
 SMOOTH, MEMORY = 0.5, 0.02  # weight of a new sample in what is compared, and [s] how long it is remembered
 COUNTS = 0.25  # fraction of the acceleration limits: smaller expected changes of the acceleration prove nothing
@@ -87,7 +89,7 @@ class ObservedDynamics:
         self._stamp = None
         self._filled = 0.0  # weight of measurements in z; the rest is from before the first
         self._load.reset()
-        self._escapes, self._late = False, 0.0
+        self._escapes, self._loaded, self._late = False, False, 0.0
         self.settling = SETTLING * max(FILTER * self._period, self._slowest)
 
     def _bias(self, state: ArmState) -> Array:
@@ -120,7 +122,7 @@ class ObservedDynamics:
 
     def acceleration(self, state: ArmState, efforts: Array) -> Array:
         """Return the accelerations (k, n) that efforts (k, n) on the links cause."""
-        change = np.linalg.solve(self._inertia(state), (efforts - self.balance(state)).T)
+        change = np.linalg.solve(self.inertia(state), (efforts - self.balance(state)).T)
         found: Array = self._memory[Z] + change.T
         return found
 
@@ -129,7 +131,8 @@ class ObservedDynamics:
         """(n, n) inertia that a load adds, ``L``."""
         return self._load.inertia
 
-    def _inertia(self, state: ArmState) -> Array:
+    def inertia(self, state: ArmState) -> Array:
+        """Return the inertia (n, n) that a change of efforts moves, ``G``."""
         inertia: Array = self._scalars[SHARE] * self._dynamics.terms(state)[0] + self.load
         return inertia
 
@@ -137,7 +140,7 @@ class ObservedDynamics:
         """Return the effort (n,) on the links that causes accelerations (n,), ``u(a)``."""
         effort = self.balance(state)
         change = acceleration - self._memory[Z]
-        effort += self._inertia(state) @ change
+        effort += self.inertia(state) @ change
         return effort - self._daring(state, change) if self._escapes else effort
 
     def _daring(self, state: ArmState, change: Array) -> Array:
@@ -164,7 +167,8 @@ class ObservedDynamics:
             effort: (n,) effort on the links that was in force until then; None: none was.
             age: age of the state when the command that answers it acts, beyond one period [s].
         """
-        filtered = max(FILTER * (self._period + number("age", age, 0.0)), self._slowest)
+        periods = QUICK if self._loaded and self.share > SHAKES else FILTER
+        filtered = max(periods * (self._period + number("age", age, 0.0)), self._slowest)
         self.settling = SETTLING * filtered
         gravity = self._bias(state)
         effort = None if effort is None else finite("effort", effort, gravity.size)
@@ -179,7 +183,7 @@ class ObservedDynamics:
                 self._memory[W], self._memory[Z] = 0.0, self._dynamics.model.forward_dynamics(state, damped)
             else:
                 self._memory[W] = effort - gravity
-            self._filled, self._escapes = 0.0, False
+            self._filled, self._escapes, self._loaded = 0.0, False, False
             return
         before_w = self._memory[W].copy()
         self._filled = 1.0 - (1.0 - self._filled) * math.exp(-dt / filtered)
@@ -192,6 +196,7 @@ class ObservedDynamics:
             self._late = 2.0 * dt
             self._escapes = not model.m and bool((np.abs(self.excess) > ESCAPES * self._table[VELOCITY_LIMIT]).any())
             self._load.observe(state, w, w - before_w, z, dt, self.share, late=self._late, escapes=self._escapes)
+            self._loaded = self._escapes and bool(self._load.least.any())
 
 
 @kernel
