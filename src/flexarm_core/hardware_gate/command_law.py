@@ -237,15 +237,20 @@ class CommandLaw:
     def _allowed(self, asked: Array, state: ArmState) -> Array:
         """Return the accelerations (n,) nearest to those asked that respect the limits of the motion.
 
-        A command is only reduced where that makes the joint slower: braking may be as hard as a servo with the settling
-        time of the observed dynamics makes it. A joint that became faster than its acceleration limit allows is braked
+        A command is only reduced where that makes the joint slower. Braking may be as hard as a servo with the settling
+        time of the observed dynamics makes it, the less so the harder the joint is measured to slow already; a payload
+        looks like braking, but slows nothing. A joint that became faster than its acceleration limit allows is braked
         by the same servo.
         """
         limits, v, settling = self._limits_in_force, state.velocity, self.observed.settling
         lowest, highest = acceleration_bounds(
             limits, state.position + AHEAD * settling * v, v, self._horizon, hardest_braking(self._limits, v)
         )
-        excess, hardest = self.observed.excess, limits.acceleration + np.abs(v) / settling
+        excess = self.observed.excess
+        too_fast = np.abs(excess) + np.maximum(np.abs(v) - limits.velocity, 0.0)
+        slows = np.clip(-np.sign(v) * self.observed.mean / limits.acceleration, 0.0, 1.0)
+        servo = np.minimum(np.abs(v), np.maximum(too_fast, (1.0 - slows) * np.abs(v)))
+        hardest = limits.acceleration + servo / settling
         highest = np.minimum(highest, (limits.velocity - v - np.maximum(excess, 0.0)) / settling)
         lowest = np.maximum(lowest, (-limits.velocity - v - np.minimum(excess, 0.0)) / settling)
         highest = np.where(v < 0.0, np.maximum(highest, hardest), np.maximum(highest, np.minimum(lowest, 0.0)))

@@ -108,6 +108,12 @@ class ObservedDynamics:
         return excess
 
     @property
+    def mean(self) -> Array:
+        """(n,) mean of the measured accelerations over the low pass, ``z`` [rad/s^2 | m/s^2]."""
+        mean: Array = self._memory[Z]
+        return mean
+
+    @property
     def lasting(self) -> Array:
         """(n,) mean of ``w - s H z``, the effort beyond the model's: weight of a load, friction [N*m | N]."""
         lasting: Array = self._memory[LASTING]
