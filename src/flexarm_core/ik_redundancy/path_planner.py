@@ -49,6 +49,7 @@ REFINEMENTS = 5  # maximum number of rounds in which the grid is refined
 ATTEMPTS = 12  # number of attempts with random objectives
 MOST_POINTS = 4000  # maximum number of points; a path that needs more has too sharp turns
 RETURNED = 1e-7  # [rad | m] distance from the start at which joints have returned
+EFFORT = 20  # points of all attempts, as a multiple of those of the path, after which no further one begins
 PATIENCE = 5  # attempts from the first one on whose closed path does not return
 CHANGES = (1.0, 0.5, 0.2)  # shares of a closed path over which the joints change over to the way back
 MARGIN = 1e-9  # relative margin of velocity and acceleration limits for rounding
@@ -91,10 +92,6 @@ class _Reversed:
 
 def _same(objective: Objective, _: float) -> Objective:
     return objective
-
-
-def _returned(joints: JointsAlongPath, start: Array) -> bool:
-    return bool(np.abs(joints.position[-1] - start).max() <= RETURNED)
 
 
 def _interpolated(s: Array, grid: Array, position: Array) -> Array:
@@ -175,7 +172,8 @@ class PathPlanner:
         self._check_start(path, start, axes, tolerance)
         ways = {"axes": axes, "tolerance": tolerance, "allow_dropped": allow_dropped}
         closed = self._is_closed(path, tolerance)
-        furthest, why, drifting, left = -1.0, "", None, PATIENCE
+        points = len(timing_grid(path))
+        furthest, why, drifting, left, spent = -1.0, "", None, PATIENCE, 0
         for attempt in self._attempts(path, start, **ways):
             objective, more = partial(_same, attempt.objective), {"straight": attempt.straight, **ways}
             settling = attempt.settling * path.length
@@ -183,17 +181,17 @@ class PathPlanner:
             if curve is None:
                 if joints.grid[-1] > furthest:
                     furthest, why = joints.grid[-1], joints.reason
-            elif not (closed and attempt.returns) or _returned(joints, start):
+            elif not (closed and attempt.returns) or self._away(joints, start) <= RETURNED:
                 return self._planned(path, path_limits, joints, curve)
             elif found := self._return(path, start, joints, objective, settling, **more):
                 return self._planned(path, path_limits, *found)
             else:
                 drifting = drifting or (joints, curve)
-            left -= drifting is not None
-            if not left:
+            spent, left = spent + len(joints.position), left - (drifting is not None)
+            if not left or spent > EFFORT * points:
                 break
         if drifting is not None:
-            far = np.abs(drifting[0].position[-1] - start).max()
+            far = self._away(drifting[0], start)
             remark = f"the path is closed, but the joints end up to {far:.2g} from where they started"
             return self._planned(path, path_limits, *drifting, remark)
         raise PathError(why, float(furthest / path.length))
@@ -205,8 +203,8 @@ class PathPlanner:
 
         Without a curve, the joint positions are those of the feasible first part.
         """
-        grid = np.unique(timing_grid(path))
-        for _ in range(REFINEMENTS):
+        grid, before = np.unique(timing_grid(path)), math.inf
+        for number in range(REFINEMENTS):
             joints = self._solve(path, grid, start, objective, gain_length, **ways)
             if joints.reason:
                 return joints, None
@@ -215,8 +213,9 @@ class PathPlanner:
             if not rough.size:
                 return joints, curve
             grid = np.union1d(joints.grid, rough)
-            if len(grid) > MOST_POINTS:
+            if len(grid) > MOST_POINTS or (number > 1 and rough.size > before):  # finer points do not help
                 break
+            before = rough.size
         where = f"at {100.0 * rough[0] / path.length:.1f} % of the path"
         until = np.array([rough[0]])
         return replace(joints, grid=until, reason=f"{where} the joints would have to turn too sharply"), None
@@ -247,9 +246,13 @@ class PathPlanner:
                 return Quadratic(weights, _interpolated(np.array([s]), grid, mean)[0])
 
             joints, curve = self._refine(path, start, towards, 0.0, **ways)
-            if curve is not None and _returned(joints, start):
+            if curve is not None and self._away(joints, start) <= RETURNED:
                 return joints, curve
         return None
+
+    def _away(self, joints: JointsAlongPath, start: Array) -> float:
+        """Return how far the joints end from the start at most [rad | m]; an endless joint may have turned."""
+        return float(np.abs(self.chain.turns.difference(joints.position[-1], start)).max())
 
     def _is_closed(self, path: PosePath, tolerance: Array) -> bool:
         (p, R), (end, R_end), turn = path.pose(0.0), path.pose(path.length), np.empty(3)
@@ -307,7 +310,7 @@ class PathPlanner:
     def _is_minimum(self, objective: Objective, path: PosePath, start: Array, **ways: Any) -> bool:
         """Return whether the joint positions (n,) of the start minimize an objective within the limits."""
         there = self._solve(path, np.zeros(1), start, partial(_same, objective), 0.0, straight=STRAIGHT[0], **ways)
-        return _returned(there, start)
+        return self._away(there, start) <= RETURNED
 
     def _solve(
         self,
@@ -351,7 +354,7 @@ class PathPlanner:
                 if not missed and not far:
                     break
             if (missed and not allow_dropped) or far:
-                if s - at > FINEST * path.length:
+                if s - at > FINEST * path.length and len(rows[0]) + len(points) < MOST_POINTS + len(base):
                     middle = 0.5 * (at + s)
                     points.append((middle, *path.pose(middle)))
                     continue
