@@ -396,6 +396,26 @@ def test_the_random_attempts_are_repeatable_and_told_apart_by_the_seed():
     assert not np.array_equal(reached[0], reached[2])
 
 
+def test_a_path_with_a_turn_that_finer_points_do_not_smooth_is_given_up_soon(monkeypatch):
+    points, solve = [], PathPlanner._solve
+
+    def counted(*given, **named):
+        joints = solve(*given, **named)
+        points.append(len(joints.position))
+        return joints
+
+    monkeypatch.setattr(PathPlanner, "_solve", counted)
+    start = np.array([1.873417, -1.51934005, 2.40710644, 0.25685028, -1.57210105, -2.04472969])
+    lower = np.array([0.58133069, -2.79508654, 0.8229287, -1.07744873, -2.63493808, -2.4122319])
+    upper = np.array([3.355641, -1.46142153, np.pi, 0.62920603, -1.21241667, -0.22785032])
+    planner = _planner("ur5")
+    planner = PathPlanner(planner.chain, replace(planner.limits, lower=lower, upper=upper), planner.config)
+    path = PosePath(*planner.chain.pose(start)).circle(np.zeros(3), [0.0, 0.0, 1.0], 2.0 * np.pi)
+    with pytest.raises(PathError, match="turn too sharply"):
+        planner.plan(path, start, TOOL, np.arange(6) > 0, allow_dropped=True)
+    assert sum(points) < 15_000  # 50,000 with five rounds for each of the attempts
+
+
 def test_a_refusal_is_the_same_each_time():
     path, planner = _path("iiwa"), _planner("iiwa")
     path, said = path.line(path.end[0] + [0.3, 0.6, 0.3]), set()
