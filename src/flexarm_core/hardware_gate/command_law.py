@@ -247,9 +247,11 @@ class CommandLaw:
             limits, state.position + AHEAD * settling * v, v, self._horizon, hardest_braking(self._limits, v)
         )
         excess = self.observed.excess
-        too_fast = np.abs(excess) + np.maximum(np.abs(v) - limits.velocity, 0.0)
-        slows = np.clip(-np.sign(v) * self.observed.mean / limits.acceleration, 0.0, 1.0)
-        servo = np.minimum(np.abs(v), np.maximum(too_fast, (1.0 - slows) * np.abs(v)))
+        servo = np.abs(v)
+        if not self._model.m:  # over an elastic base, joints also slow as the base swings
+            too_fast = np.abs(excess) + np.maximum(servo - limits.velocity, 0.0)
+            slows = np.clip(-np.sign(v) * self.observed.mean / limits.acceleration, 0.0, 1.0)
+            servo = np.minimum(servo, np.maximum(too_fast, (1.0 - slows) * servo))
         hardest = limits.acceleration + servo / settling
         highest = np.minimum(highest, (limits.velocity - v - np.maximum(excess, 0.0)) / settling)
         lowest = np.maximum(lowest, (-limits.velocity - v - np.minimum(excess, 0.0)) / settling)
