@@ -54,6 +54,7 @@ class Progress(numba.core.event.Listener):
         kernels: the kernels of the imported modules.
         compiled: how many functions were compiled.
         total: number of kernels that are to be compiled; None: not known.
+        shared: whether other processes compile, too.
     """
 
     def __init__(self) -> None:
@@ -61,6 +62,7 @@ class Progress(numba.core.event.Listener):
         self.compiled = 0
         self._done: set[int] = set()  # kernels: one may be compiled for several types of arguments
         self.total: int | None = None
+        self.shared = False
         self._depth, self._began, self._said, self._spent = 0, 0.0, -EVERY, 0.0
         self._introduced = False
         self._alarm: threading.Timer | None = None  # for a function that takes long, and no other within it
@@ -97,6 +99,13 @@ class Progress(numba.core.event.Listener):
             if self._introduced and sys.stderr.isatty():
                 _write(sys.stderr, "\r\x1b[K")
 
+    @property
+    def count(self) -> int:
+        """Number of kernels that were compiled; if other processes compile too, those that are kept now."""
+        if self.total is None or not self.shared:
+            return len(self._done) if self.total is None else min(len(self._done), self.total)
+        return self.total - sum(not kernel._cache.is_kept() for kernel in self.kernels)
+
     def announce(self) -> None:
         """Say where the kernels are kept, once."""
         self._introduced = True
@@ -116,7 +125,7 @@ class Progress(numba.core.event.Listener):
             return
         if not self._introduced:
             self.announce()
-        count = f"{self.compiled}" if self.total is None else f"{min(len(self._done), self.total)} of {self.total}"
+        count = f"{self.compiled}" if self.total is None else f"{self.count} of {self.total}"
         line = f"flexarm: compiled {count} in {spent:.0f} s: {function.__name__} ..."
         if sys.stderr.isatty():
             _write(sys.stderr, f"\r\x1b[K{line[:78]}")

@@ -91,6 +91,7 @@ class Response:
         self._inputs = np.empty(_view_inputs.size(n, model.m))
         self.reset()
         self._inputs[:] = np.eye(1, self._inputs.size)  # load the compiled functions: no tick waits for them
+        _moves(self._moving, np.zeros(n))
         _add_interval(
             self._constants, self._inputs, base_measured, np.array([0.0, 1.0]), np.zeros((2, n)), 0.0, 1.0, self._memory
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -240,6 +243,10 @@ PARTS: Mapping[str, Callable[[], None]] = {
 }
 
 
+MANY = 20  # kernels that are worth more processes
+MOST = 4  # processes: of about 1 GB each, and there are not many more parts
+
+
 def is_kept(kernel: Any) -> bool:
     """Return whether the cache has machine code of a kernel, for whatever types."""
     return kernel.stats.cache_path is not None and kernel._cache.is_kept()  # type: ignore[no-any-return]
@@ -249,9 +256,16 @@ def main(parts: Mapping[str, Callable[[], None]] = PARTS) -> None:
     """Compile what is not kept, and print how long it took; progress is shown on stderr."""
     began, progress = time.perf_counter(), compilation.progress
     progress.total = sum(not is_kept(kernel) for kernel in progress.kernels)
-    for part in parts.values():
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    if progress.total > MANY and cores > 1 and compilation.where_kept(progress.kernels):
+        progress.announce()
+        progress.shared = True
+        with ProcessPoolExecutor(min(cores, MOST), multiprocessing.get_context("fork")) as pool:
+            for done in [pool.submit(part) for part in parts.values()]:
+                done.result()
+    for part in parts.values():  # loads what is kept
         part()
-    print(f"{progress.compiled} functions compiled in {time.perf_counter() - began:.0f} s")
+    print(f"{progress.count} functions compiled in {time.perf_counter() - began:.0f} s")
     if not compilation.where_kept(progress.kernels):
         sys.exit("flexarm: no folder for what was compiled can be written: set NUMBA_CACHE_DIR to one that can")
 

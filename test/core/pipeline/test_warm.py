@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 SUPPORT = Path(__file__).resolve().parents[2] / "support"
 CONFIG = Path(__file__).resolve().parents[3] / "config"
@@ -54,3 +57,12 @@ def test_after_the_warm_up_every_kernel_is_kept_and_no_stage_compiles():
     ran = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": paths})
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines() == ["not kept:", *(f"{Path(name).name} compiled 0" for name in SCENARIOS)]
+
+
+@pytest.mark.long
+def test_into_an_empty_folder_every_kernel_is_compiled(tmp_path):
+    given = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-m", "flexarm_sim.warm"], capture_output=True, text=True, env=given)
+    assert ran.returncode == 0, ran.stderr
+    total = re.search(r"of (\d+) in", ran.stderr)[1]
+    assert ran.stdout.startswith(f"{total} functions compiled")

@@ -112,8 +112,9 @@ class ToolLoad:
         self._inputs.gravity[:] = model.gravity
         self.inertia, self.least, self.parameters = self._state.inertia, self._state.least, self._state.parameters
         self.reset()
-        none, base = np.zeros(model.n), np.zeros(model.m)  # compiles or loads
-        self.observe(ArmState(0, none, none, base, base), none, none, none, 1.0)
+        none = np.zeros(model.n)
+        for base in (np.zeros(model.m), np.ones(model.m)):  # compiles or loads: no tick waits for it
+            self.observe(ArmState(0, none, none, base, base), none, none, none, 1.0)
         self.reset()
 
     def reset(self) -> None:
