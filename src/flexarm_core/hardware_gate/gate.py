@@ -47,7 +47,6 @@ class HardwareGate:
 
     Attributes:
         drives: what the drives add to effort commands by themselves.
-        doubt: why measured efforts at rest do not fit to that, in words; empty if they may, and in motion.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class HardwareGate:
 
     def reset(self) -> None:
         """Forget everything except the settings."""
-        self.doubt = ""
+        self._doubt = ""
         for part in (self._machine, self._supervisor, self._count, self._trust, self._timing.lateness):
             part.reset()
         self._forget_time()
@@ -190,10 +189,20 @@ class HardwareGate:
             return None if held is None else commands.give(held, self.config.period)
         return None
 
+    @property
+    def weighs_efforts(self) -> bool:
+        """Whether measured efforts are of use: before the first reference, in effort mode."""
+        return self._machine.state is GateState.WAITING and self._commands.law.mode == "effort"
+
     def on_effort(self, state: ArmState, effort: Array) -> None:
         """Compare measured efforts (n,), before the first reference, with what the drives are said to add."""
-        waits = self._machine.state is GateState.WAITING and self._commands.law.mode == "effort"
-        self.doubt = self.drives.doubt(state.position, state.velocity, effort) if waits else ""
+        if self.weighs_efforts:
+            self._doubt = self.drives.doubt(state.position, state.velocity, effort)
+
+    @property
+    def doubt(self) -> str:
+        """Why measured efforts at rest do not fit to what the drives add; empty if they may, and in motion."""
+        return self._doubt if self.weighs_efforts else ""
 
     def on_unusable_state(self, stamp: int, reason: str) -> Array | None:
         """Process an unusable state: stop without measurements, and return the command that answers it."""

@@ -24,7 +24,8 @@ from flexarm_nodes.node.prefixed_table import PrefixedTable
 OUTPUTS = ("joints", "tool")
 NO_SENSOR = "none"
 MOST_BEHAVIORS = 50  # largest number of behaviors that take part, or are declared
-UNUSED = ("origin", "objective", "objective_weight", "objective_time_constant", "damping")  # of RedundancyConfig
+# of RedundancyConfig
+UNUSED = ("origin", "fixed_origin", "objective", "objective_weight", "objective_time_constant", "damping")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 

@@ -141,7 +141,8 @@ class HardwareGateNode(ArmNode):
             try:
                 state: ArmState | None = read(message)
                 if state is not None:
-                    if isinstance(message, JointState) and len(message.effort) == len(message.name):
+                    measured = isinstance(message, JointState) and len(message.effort) == len(message.name)
+                    if measured and self._gate.weighs_efforts:
                         efforts = dict(zip(message.name, message.effort, strict=True))
                         known = [efforts.get(name, np.nan) for name in self._model.joint_names]
                         self._gate.on_effort(state, np.array(known))

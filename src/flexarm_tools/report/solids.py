@@ -123,9 +123,8 @@ def _mesh_file(uri: str, file: Path | None) -> Path:
     except RobotDescriptionError:
         package, _, path = uri.removeprefix("package://").partition("/")
         if file is not None and ".." not in Path(uri).parts:
-            above = sorted(
-                file.resolve().parents, key=lambda folder: folder.name != package
-            )  # the folder may be renamed
+            # the folder of the package may have another name
+            above = sorted(file.resolve().parents, key=lambda folder: folder.name != package)
             for found in [folder / path for folder in above] if uri.startswith("package://") else [file.parent / uri]:
                 if found.is_file():
                     return found

@@ -30,11 +30,11 @@ def test_all_is_reached_but_what_keeps_the_center_of_mass_in_its_place(direction
     assert (found.curvature < 1e-9) == found.integrable
 
 
-def test_one_direction_is_always_a_path_and_none_is_said():
+def test_one_direction_is_always_a_path():
     path = integrability(ReactionNullSpace(elastic_base_model(("x", "rz"), 3), ("all",)), np.array([0.3, 0.8, -0.5]))
     assert path.growth == (1,) and path.integrable and str(path) == "1 of 3, integrable: a path"
-    none = integrability(ReactionNullSpace(elastic_base_model(("x", "rz"), 2), ("base_x",)), np.array([0.3, 0.8]))
-    assert none.growth == (1,)
+    half = integrability(ReactionNullSpace(elastic_base_model(("x", "rz"), 2), ("base_x",)), np.array([0.3, 0.8]))
+    assert half.growth == (1,)
     free = ReactionNullSpace(elastic_base_model(("x", "y", "rz"), 5), ("all",))
     assert "not integrable" in str(integrability(free, np.array([0.3, 0.8, -0.5, 0.4, 1.0])))
 

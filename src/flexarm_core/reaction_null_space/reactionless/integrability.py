@@ -57,8 +57,6 @@ class Integrability:
     def __str__(self) -> str:
         """Return what it means for a user."""
         first, last, n = self.growth[0], self.growth[-1], self.joints
-        if not first:
-            return "none: the arm cannot move without reaction"
         if first == 1:
             return f"1 of {n}, integrable: a path"
         if self.integrable:
@@ -81,7 +79,7 @@ def integrability(space: ReactionNullSpace, position: Array) -> Integrability:
         if growth and rank == growth[-1]:
             break
         growth.append(rank)
-        if rank in (0, 1, space.model.n) or order == ORDER:
+        if rank in (1, space.model.n) or order == ORDER:
             break
         fields = _brackets(space.projector, fields)
         found = fields(q)
@@ -115,7 +113,7 @@ class ReactionlessSurface:
 
     Attributes:
         basis: (n, 2) orthonormal directions at the start.
-        position: (a, a, n) joint positions; NaN beyond a limit or a singular posture. The start is in the middle.
+        position: (a, a, n) joint positions; NaN beyond a limit. The start is in the middle.
         tool_position: (a, a, 3) tool positions there, frame of the base link [m].
     """
 
