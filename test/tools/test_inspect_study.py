@@ -56,7 +56,7 @@ def test_all_five_abilities_take_part(study):
 @pytest.mark.parametrize(
     ("run", "changed"),
     [
-        ("null_space_off", {"rns_vibration_controller"}),
+        ("null_space_off", {"rns_vibration_controller", "base_wrench_torque_estimator"}),
         ("torque_loop_off", {"base_wrench_torque_estimator"}),
         ("estimator_off", {"flexible_dynamics_estimator", "rns_vibration_controller", "base_wrench_torque_estimator"}),
         ("redundancy_off", {"ik_redundancy_solver", "rns_vibration_controller"}),

@@ -1,21 +1,22 @@
-"""`flexarm check`: report what a robot description or a modal data file contains and what is missing."""
+"""`flexarm check`: report what a robot description or a modal data file lacks, or whether gains of a scenario hold."""
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 from pathlib import Path
 
 from flexarm_tools.commands.xacro_arguments import add_xacro_arguments
 from flexarm_tools.process.exit_status import EXIT_FAILED
 
-HELP = "say what a robot description or modal data file holds and what it lacks"
+HELP = "say what a robot description or modal data file lacks, or whether the gains of a scenario are stable"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("file", metavar="ROBOT.urdf|.xacro|MODES.npz")
+    parser.add_argument("file", metavar="ROBOT.urdf|.xacro|MODES.npz|SCENARIO.yaml")
     parser.add_argument("--tool-frame", default="", metavar="LINK")
     parser.add_argument(
         "--hold",
@@ -47,10 +48,17 @@ def _position(text: str) -> tuple[str, float]:
 
 def run(options: argparse.Namespace) -> int:
     """Check the file, and print the findings."""
+    path = Path(options.file)
+    if path.suffix in (".yaml", ".yml"):
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read at NumPy's import: small matrices
+        from flexarm_tools.check.chain_gains import check_file
+
+        text, usable = check_file(path, lambda line: print(line, file=sys.stderr, flush=True))
+        print(text)
+        return 0 if usable else EXIT_FAILED
     from flexarm_tools.check.check import check_modal_data, check_robot
     from flexarm_tools.check.repair import repair
 
-    path = Path(options.file)
     if path.suffix == ".npz":
         text, usable = check_modal_data(path)
     else:

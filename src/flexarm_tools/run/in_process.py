@@ -46,6 +46,7 @@ from flexarm_nodes.plant.parameters import (
 )
 from flexarm_nodes.registry import CONTROL_LOOP, GATE, stage_kinds
 from flexarm_sim.measurement import Measurement
+from flexarm_sim.plant import Plant
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.recording.message_blocks import FormBlocks
 from flexarm_tools.recording.message_rows import MessageRows
@@ -224,6 +225,23 @@ class ProcessRun:
         """The gate."""
         return self._loop.pipeline.gate.gate
 
+    @property
+    def plant(self) -> Plant:
+        """The plant, which holds each command until the next sample."""
+        return self._plant.plant
+
+    def answer(self, row: int) -> Array | None:
+        """Return the command for the present sample of the plant, after events; None: nothing answers it.
+
+        :meth:`run` does this for every sample, in order. Who does it instead advances the plant as well.
+        """
+        self._apply_events(row)
+        said = self._plant.plant.measure()
+        self._tick = None
+        command = self._answer(row, said)
+        self._unanswered += command is None and said.joints is not None
+        return command
+
     def run(self, watch: Callable[[Tick | None], str], show: Callable[[float, float], None] | None = None) -> Recording:
         """Run to the end and return the recording.
 
@@ -237,14 +255,9 @@ class ProcessRun:
         scenario, plant, ended, row = self._scenario, self._plant.plant, "", 0
         try:
             for row in range(scenario.ticks):
-                self._apply_events(row)
-                said = plant.measure()
-                self._tick = None
-                command = self._answer(row, said)
-                self._unanswered += command is None and said.joints is not None
-                state = plant.state()
+                command, state = self.answer(row), plant.state()
                 for topic, (_, make) in self._plant.true.items():
-                    self._fill(row, topic, make(said.stamp, state))
+                    self._fill(row, topic, make(plant.stamp, state))
                 if ended := watch(self._tick):
                     break
                 plant.advance(command)
