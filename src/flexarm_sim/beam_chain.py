@@ -117,7 +117,7 @@ def make_chains(description: RobotDescription, segments: int) -> dict[str, BeamC
     if isinstance(segments, bool) or not isinstance(segments, int) or segments < 2:
         raise ConfigError(f"segments is {segments!r}, expected a whole number of at least 2 rigid segments a beam")
     for name, link in description.flexible_links.items():
-        if link.beam is None:
+        if link.modal_data:
             raise RobotDescriptionError(
                 f"flexible link '{name}' is given by <modal_data>, which cannot be cut into rigid segments: simulate it"
                 " with the backend flexible_dynamics, or give it a <beam>"
@@ -125,7 +125,8 @@ def make_chains(description: RobotDescription, segments: int) -> dict[str, BeamC
     chains = {}
     for name, data in load_flexible_links(description).items():
         beam = description.flexible_links[name].beam
-        assert beam is not None
+        if beam is None:  # an elastic drive, which needs no chain
+            continue
         loads = carried_loads(description, name, beam) if beam.tip_mass is None else (Load(beam.tip_mass),)
         gauges = [gauge for gauge in description.strain_gauges.values() if gauge.link == name]
         chains[name] = make_chain(name, beam, loads, data, gauges, segments)

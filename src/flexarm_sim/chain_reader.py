@@ -10,6 +10,7 @@ its slopes, which would mask the stretch.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 
@@ -18,10 +19,13 @@ import numpy as np
 
 from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
+from flexarm_core.flexible_dynamics.flexible_links import DEFLECTION
+from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 from flexarm_sim.beam_chain import BeamChain
 from flexarm_sim.friction.kernel import Index
 from flexarm_sim.mujoco.beam import hinge_joint, piece_body
+from flexarm_sim.mujoco.model import deflection_joint
 
 LARGEST_PHASE = 2.5  # [rad] largest phase of the fastest oscillation in one step; RK4 is stable below 2.83
 
@@ -125,27 +129,57 @@ class ChainReader:
         data.qvel[self.coordinates] = self._chain.mode_map @ rate
 
 
-class ChainReaders:
-    """All chains of a model, with their modes concatenated."""
+class DriveReader:
+    """The deflection of one elastic drive in a compiled model: a joint."""
 
-    def __init__(self, chains: Mapping[str, BeamChain], gauges: tuple[str, ...], model: mujoco.MjModel) -> None:
-        """Find the chains.
+    def __init__(self, link: str, gauges: tuple[str, ...], model: mujoco.MjModel) -> None:
+        """Find the joint of the deflection; ``gauges`` are the encoders of the link side, which read it."""
+        self.coordinates = np.array([model.joint(deflection_joint(link)).dofadr[0]], dtype=np.intp)
+        self._ones = np.ones(len(gauges))
+
+    def modes(self, data: mujoco.MjData) -> Array:
+        """Return deflection and rate (2, 1)."""
+        return np.array((data.qpos[self.coordinates], data.qvel[self.coordinates]))
+
+    def strain(self, data: mujoco.MjData) -> Array:
+        """Return the deflection, once for each encoder."""
+        strain: Array = self._ones * data.qpos[self.coordinates]
+        return strain
+
+    def set_modes(self, data: mujoco.MjData, position: Array, rate: Array) -> None:
+        """Set deflection and rate, both (1,)."""
+        data.qpos[self.coordinates], data.qvel[self.coordinates] = position, rate
+
+
+class ChainReaders:
+    """All chains and elastic drives of a model, with their modes concatenated."""
+
+    def __init__(self, description: RobotDescription, chains: Mapping[str, BeamChain], model: mujoco.MjModel) -> None:
+        """Find chains and drives.
 
         Args:
-            chains: chains by link, in the order of the modes.
-            gauges: all strain gauges, in the order of the strain vector.
+            description: the robot.
+            chains: chains by link.
             model: compiled model.
         """
-        self.modes = tuple(f"{link}/{mode}" for link, chain in chains.items() for mode in chain.modes)
-        self.strain_gauges = gauges
-        self._readers = [ChainReader(chain, model) for chain in chains.values()]
-        self._gauges = [
-            np.array([gauges.index(name) for name in chain.gauges], dtype=np.intp) for chain in chains.values()
-        ]
+        self.strain_gauges = gauges = tuple(description.strain_gauges)
+        self._readers: list[ChainReader | DriveReader] = []
+        self._gauges, modes = [], []
+        for link in (joint.child for joint in description.joints.values()):  # in the order of the modes
+            if link not in description.flexible_links:
+                continue
+            own = tuple(name for name, gauge in description.strain_gauges.items() if gauge.link == link)
+            if link in chains:
+                self._readers.append(ChainReader(chains[link], model))
+                modes.append([f"{link}/{mode}" for mode in chains[link].modes])
+            else:
+                self._readers.append(DriveReader(link, own, model))
+                modes.append([f"{link}/{DEFLECTION}"])
+            self._gauges.append(np.array([gauges.index(name) for name in own], dtype=np.intp))
+        self.modes = tuple(itertools.chain.from_iterable(modes))
         none = np.zeros(0, dtype=np.intp)
         self.coordinates = np.concatenate([none, *(reader.coordinates for reader in self._readers)])
-        sizes = [len(chain.modes) for chain in chains.values()]
-        self._ends = np.cumsum(sizes)[:-1]
+        self._ends = np.cumsum([len(names) for names in modes])[:-1]
 
     def read(self, data: mujoco.MjData) -> tuple[Array, Array]:
         """Return modal position and rate (k,) of a state with up-to-date kinematics."""
@@ -180,14 +214,16 @@ def highest_frequency(model: mujoco.MjModel) -> float:
 
 
 def check_step(model: mujoco.MjModel, max_step: float, segments: int) -> None:
-    """Reject a step that is too long for the chains.
+    """Reject a step that is too long for the chains of ``segments`` pieces, 0 for elastic drives alone.
 
     Raises:
         ConfigError: the step is too long; the message names the largest stable step.
     """
     largest = LARGEST_PHASE / highest_frequency(model)
     if max_step > largest:
+        what = f"flexible links of {segments} segments" if segments else "the elastic drives"
+        other = ", or fewer segments (their number squared counts)" if segments else ""
         raise ConfigError(
-            f"max_step {max_step} s is too long for flexible links of {segments} segments: give at most"
-            f" {math.floor(largest * 1e7) * 1e-7:.3g} s, or fewer segments (their number squared counts)"
+            f"max_step {max_step} s is too long for {what}: give at most"
+            f" {math.floor(largest * 1e7) * 1e-7:.3g} s{other}"
         )

@@ -111,7 +111,7 @@ def test_a_bad_node_parameter_ends_the_run_with_its_reason(tmp_path):
 def test_an_unknown_demo_lists_those_there_are():
     done = flexarm("demo", "ballet")
     assert done.returncode == 2
-    known = "boom, dual_arm, flexible_slew, friction, inspect, planar, singular_path, trep, wheel, wipe"
+    known = "boom, drives, dual_arm, flexible_slew, friction, inspect, planar, singular_path, trep, wheel, wipe"
     assert f"there is no demo 'ballet'; demos: {known}" in done.stderr
 
 

@@ -146,7 +146,7 @@ def test_figures_of_the_sweep_are_laid_over_those_of_the_scenario(tmp_path, pack
         ),
         (
             "stiffness.base_x", "stiffness.base_y",
-            "study.yaml:6: vary.spring: with 0.5: plant_robot: stiffness: there is no elastic joint 'base_y'; "
+            "study.yaml:6: vary.spring: with 0.5: plant_robot: stiffness: there is no elastic joint or drive 'base_y'; "
             "did you mean 'base_x'? valid: all, base_x",
         ),
         (

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.flexible_dynamics.beam import Load, beam_modes
 from flexarm_core.flexible_dynamics.modal_data import ModalData, load_modal_data
-from flexarm_core.robot.description import Beam, RobotDescription
+from flexarm_core.robot.description import Beam, ElasticDrive, RobotDescription
 from flexarm_core.types import Array
 from flexarm_core.uri import resolve_uri
+
+DEFLECTION = "deflection"  # the mode of an elastic drive: position of its link side minus position of its motor
 
 
 def load_flexible_links(description: RobotDescription) -> dict[str, ModalData]:
@@ -29,6 +33,8 @@ def load_flexible_links(description: RobotDescription) -> dict[str, ModalData]:
                 data = beam_modes(link.beam, carried_loads(description, name, link.beam), gauges)
             except RobotDescriptionError as error:
                 raise RobotDescriptionError(f"flexible link '{name}': {error}") from error
+        elif link.drive is not None:
+            data = drive_mode(link.drive, [gauge.name for gauge in gauges])
         else:
             data = load_modal_data(resolve_uri(link.modal_data))
             lacking = [gauge.name for gauge in gauges if gauge.name not in data.strain]
@@ -39,6 +45,22 @@ def load_flexible_links(description: RobotDescription) -> dict[str, ModalData]:
                 )
         found[name] = data
     return {joint.child: found[joint.child] for joint in description.joints.values() if joint.child in found}
+
+
+def drive_mode(drive: ElasticDrive, encoders: Sequence[str]) -> ModalData:
+    """Return the mode of an elastic drive: the deflection [rad | m], which all that the drive carries follows."""
+    along, none = drive.axis.reshape(1, 3, 1), np.zeros((1, 3, 1))
+    return ModalData(
+        modes=(DEFLECTION,),
+        position=np.zeros((1, 3)),
+        mass=np.zeros(1),
+        inertia=np.zeros((1, 3, 3)),
+        translation=along if drive.slides else none,
+        rotation=none if drive.slides else along,
+        stiffness=np.array([[drive.stiffness]]),
+        damping=np.array([[drive.damping]]),
+        strain={name: np.ones(1) for name in encoders},
+    )
 
 
 def carried_loads(description: RobotDescription, link: str, beam: Beam) -> tuple[Load, ...]:

@@ -110,7 +110,7 @@ def _beyond_nodes(link: Link, mass: float, moment: Array, inertia: Array) -> Mod
     """Compute the rigid body by which a link's ``<inertial>`` exceeds the sums over its nodes."""
     whole = rigid_body(link.mass, link.center_of_mass, link.inertia)
     left = whole.mass - mass
-    if left < MASSLESS * whole.mass:
+    if left <= MASSLESS * whole.mass:
         if left < -MASSLESS * whole.mass:
             raise RobotDescriptionError(
                 f"flexible link '{link.name}': its <inertial> has {whole.mass:.6g} kg, its nodes have {mass:.6g} kg:"

@@ -6,7 +6,7 @@ The ArmModel (Pinocchio) and the simulated plant (MuJoCo) are both built from a 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.types import Array
@@ -154,6 +154,8 @@ class Beam:
 class StrainGauge:
     """A strain gauge on a flexible link (tag ``<strain_gauge>``): measures the strain of a fiber along x.
 
+    On an elastic drive it is the encoder of the link side, and measures the deflection [rad | m].
+
     Attributes:
         name: sensor name.
         link: flexible link to which the gauge is bonded.
@@ -166,18 +168,39 @@ class StrainGauge:
 
 
 @dataclass(frozen=True, slots=True)
+class ElasticDrive:
+    """A spring between motor and link of an actuated joint (tag ``<elastic_drive>``): a harmonic drive or a belt.
+
+    Attributes:
+        joint: name of the joint, whose position is that of the motor.
+        axis: (3,) axis of the joint.
+        slides: whether the joint is prismatic.
+        stiffness: stiffness of the spring [N*m/rad | N/m].
+        damping: viscous damping of the deflection [N*m*s/rad | N*s/m].
+    """
+
+    joint: str
+    axis: Array
+    slides: bool
+    stiffness: float
+    damping: float
+
+
+@dataclass(frozen=True, slots=True)
 class FlexibleLink:
-    """A flexible link (tag ``<flexible_link>``), described by a beam or by modal data from a finite-element program.
+    """A link with deformation modes: described by a beam, by modal data from a finite-element program, or by a drive.
 
     Attributes:
         name: link name.
-        beam: beam, None if a modal data file is given.
-        modal_data: URI of a modal data file, empty if a beam is given.
+        beam: beam of a ``<flexible_link>``, None if there is none.
+        modal_data: URI of the modal data file of a ``<flexible_link>``, empty if there is none.
+        drive: elastic drive; the link is then the massless output of the motor (see ``elastic_drives``).
     """
 
     name: str
-    beam: Beam | None
-    modal_data: str
+    beam: Beam | None = None
+    modal_data: str = ""
+    drive: ElasticDrive | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +267,17 @@ class RobotDescription:
     def __repr__(self) -> str:
         parts = f"{len(self.actuated)} joints", f"{len(self.elastic)} elastic", f"{len(self.flexible_links)} links bend"
         return f"RobotDescription('{self.name}', {', '.join(parts)})"
+
+    @property
+    def elastic_drives(self) -> dict[str, ElasticDrive]:
+        """Elastic drives by the name of the flexible link that represents each."""
+        return {name: link.drive for name, link in self.flexible_links.items() if link.drive is not None}
+
+    def with_rigid_drives(self) -> RobotDescription:
+        """Return this robot with rigid drives, and without the encoders of their link sides."""
+        links = {name: link for name, link in self.flexible_links.items() if link.drive is None}
+        gauges = {name: gauge for name, gauge in self.strain_gauges.items() if gauge.link in links}
+        return replace(self, flexible_links=links, strain_gauges=gauges)
 
     @property
     def base_frame(self) -> str:

@@ -19,7 +19,7 @@ from flexarm_core.robot.description import (
     StrainGauge,
 )
 from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
-from flexarm_core.robot.xml_reader import LARGEST, check_known
+from flexarm_core.robot.xml_reader import LARGEST, check_known, read_number
 from flexarm_core.types import Array
 
 Element = ElementTree.Element
@@ -37,7 +37,7 @@ def read_elastic_joints(element: Element, joints: dict[str, Joint]) -> tuple[Ela
     movable = [name for name, joint in joints.items() if joint.kind != "fixed"]
     by_name: dict[str, ElasticJoint] = {}
     for tag in element.findall("./flexibility"):
-        check_known(tag, (), ("elastic_joint", "flexible_link"))
+        check_known(tag, (), ("elastic_joint", "flexible_link", "elastic_drive"))
     for tag in element.findall("./flexibility/elastic_joint"):
         check_known(tag, ("name", "stiffness", "damping"))
         name = tag.get("name", "")
@@ -48,7 +48,7 @@ def read_elastic_joints(element: Element, joints: dict[str, Joint]) -> tuple[Ela
                 f"<flexibility>: elastic joint '{name}' does not exist; movable joints: {', '.join(movable)}",
                 joint=name,
             )
-        elastic = ElasticJoint(name, _number(tag, "stiffness"), _number(tag, "damping", 0.0))
+        elastic = ElasticJoint(name, read_number(tag, "stiffness"), read_number(tag, "damping", 0.0))
         if not elastic.stiffness > 0.0 or elastic.damping < 0.0:
             raise RobotDescriptionError(f"elastic joint '{name}': needs stiffness > 0 and damping >= 0", joint=name)
         by_name[name] = elastic
@@ -236,7 +236,7 @@ def read_flexible_links(
                 raise RobotDescriptionError(
                     f"flexible link '{name}': strain gauge '{label}' needs a name of its own", link=name
                 )
-            position = np.array([_number(gauge, axis, 0.0) for axis in "xyz"])
+            position = np.array([read_number(gauge, axis, 0.0) for axis in "xyz"])
             beam = flexible[name].beam
             if beam is not None and not 0.0 <= position[0] <= beam.length:
                 raise RobotDescriptionError(f"strain gauge '{label}': x = {position[0]} m is not on the beam")
@@ -251,20 +251,20 @@ def _read_beam(link: str, tag: Element) -> Beam:
         raise RobotDescriptionError(f"flexible link '{link}': {error}", link=link) from error
     tip_mass = tag.get("tip_mass", "outboard")
     beam = Beam(
-        length=_number(tag, "length"),
-        EIy=_number(tag, "EIy", 0.0),
-        EIz=_number(tag, "EIz", 0.0),
-        GJ=_number(tag, "GJ", 0.0),
-        EA=_number(tag, "EA", 0.0),
-        rho_A=_number(tag, "rho_A"),
-        rho_Ip=_number(tag, "rho_Ip", 0.0),
+        length=read_number(tag, "length"),
+        EIy=read_number(tag, "EIy", 0.0),
+        EIz=read_number(tag, "EIz", 0.0),
+        GJ=read_number(tag, "GJ", 0.0),
+        EA=read_number(tag, "EA", 0.0),
+        rho_A=read_number(tag, "rho_A"),
+        rho_Ip=read_number(tag, "rho_Ip", 0.0),
         modes_y=_count(tag, "modes_y", 0),
         modes_z=_count(tag, "modes_z", 0),
         modes_torsion=_count(tag, "modes_torsion", 0),
         modes_axial=_count(tag, "modes_axial", 0),
-        damping_ratio=_number(tag, "damping_ratio", 0.0),
+        damping_ratio=read_number(tag, "damping_ratio", 0.0),
         elements=_count(tag, "elements", 40),
-        tip_mass=None if tip_mass == "outboard" else _number(tag, "tip_mass"),
+        tip_mass=None if tip_mass == "outboard" else read_number(tag, "tip_mass"),
         transform_beam_to_link=_origin(tag),
     )
     for condition, wrong in (
@@ -317,21 +317,7 @@ def _triple(tag: Element, attribute: str) -> list[float]:
 
 
 def _count(tag: Element, attribute: str, default: int) -> int:
-    value = _number(tag, attribute, float(default))
+    value = read_number(tag, attribute, float(default))
     if value != round(value) or value < 0:
         raise RobotDescriptionError(f"<{tag.tag}>: {attribute} is '{tag.get(attribute)}', expected a whole number >= 0")
     return round(value)
-
-
-def _number(tag: Element, attribute: str, default: float | None = None) -> float:
-    text = tag.get(attribute)
-    if text is None and default is not None:
-        return default
-    try:
-        value = float(text if text is not None else "missing")
-    except ValueError:
-        value = np.nan
-    if not abs(value) <= LARGEST:
-        name = f" name='{tag.get('name')}'" if tag.get("name") else ""
-        raise RobotDescriptionError(f"<{tag.tag}{name}>: {attribute} is '{text}', expected a number")
-    return value

@@ -19,6 +19,7 @@ from urdf_parser_py import urdf, xml_reflection
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import Joint, Link, RobotDescription, Shape
 from flexarm_core.robot.dynamics_check import check_dynamics, with_shared_inertia
+from flexarm_core.robot.elastic_drives import add_drive_links, read_drives
 from flexarm_core.robot.extensions_reader import (
     actuated_joints,
     read_armatures,
@@ -62,6 +63,8 @@ def parse_robot_description(
             ``<flexibility>`` or ``<ros2_control>`` tags.
     """
     element = read_robot_xml(text)
+    if add_drive_links(element):
+        text = ElementTree.tostring(element, encoding="unicode")
     robot = _read_urdf(element)
     colors = {material.name: tuple(material.color.rgba) for material in robot.materials if material.color is not None}
     links = {link.name: _convert_link(link, colors) for link in robot.links}
@@ -88,6 +91,9 @@ def parse_robot_description(
     for name, armature in read_armatures(element, actuated).items():
         joints[name] = replace(joints[name], armature=armature)
     flexible, gauges = read_flexible_links(element, links, root)
+    drives, encoders = read_drives(element, joints, actuated, massless)
+    if taken := [*(flexible.keys() & drives), *(gauges.keys() & encoders)]:
+        raise RobotDescriptionError(f"<flexibility>: the name '{taken[0]}' is given twice")
     description = RobotDescription(
         name=robot.name,
         text=text,
@@ -98,8 +104,8 @@ def parse_robot_description(
         elastic=elastic,
         outside=beside,
         force_torque_sensors=read_force_torque_sensors(element, links),
-        flexible_links=flexible,
-        strain_gauges=gauges,
+        flexible_links=flexible | drives,
+        strain_gauges=gauges | encoders,
         imus=read_imus(element, links),
         drive_adds=read_drive_adds(element, actuated),
     )

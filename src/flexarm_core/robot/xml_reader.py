@@ -96,8 +96,27 @@ def check_known(tag: Element, attributes: Iterable[str], parts: Iterable[str] = 
         raise RobotDescriptionError(f"{_named(tag)} has several <{repeated[0]}>")
 
 
+def read_number(tag: Element, attribute: str, default: float | None = None) -> float:
+    """Return an attribute as a number.
+
+    Raises:
+        RobotDescriptionError: it is missing without a default, no number, or beyond any real arm.
+    """
+    text = tag.get(attribute)
+    if text is None and default is not None:
+        return default
+    try:
+        value = float(text if text is not None else "missing")
+    except ValueError:
+        value = math.nan
+    if not abs(value) <= LARGEST:
+        raise RobotDescriptionError(f"{_named(tag)}: {attribute} is '{text}', expected a number")
+    return value
+
+
 def _named(tag: Element) -> str:
-    return f"<{tag.tag} name='{tag.get('name')}'>" if tag.get("name") else f"<{tag.tag}>"
+    named = [f" {key}='{tag.get(key)}'" for key in ("name", "joint") if tag.get(key)]
+    return f"<{tag.tag}{''.join(named)}>"
 
 
 def _check_depth(element: Element) -> None:

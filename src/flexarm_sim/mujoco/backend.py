@@ -83,8 +83,8 @@ class MujocoBackend:
             surfaces=surfaces,
             tip_radius=tip_radius,
         )
-        if chains:
-            check_step(self._model, max_step, segments)
+        if description.flexible_links:
+            check_step(self._model, max_step, segments if chains else 0)
         self._contacts = Contacts(surfaces, description, self._model, max_step)
         self._data = mujoco.MjData(self._model)
         self._max_step = max_step
@@ -97,7 +97,7 @@ class MujocoBackend:
         self._wrench_rows = {link: self._body(wrench_body(description, link)) for link in description.links}
         self._tool = self._site(TOOL_SITE)
         self._base = self._body(link_body(description, description.base_frame))
-        self._chains = ChainReaders(chains, tuple(description.strain_gauges), self._model)
+        self._chains = ChainReaders(description, chains, self._model)
         # views, which MuJoCo writes to: an attribute of its data makes one anew
         data = self._data
         self._position, self._velocity, self._acceleration = data.qpos, data.qvel, data.qacc

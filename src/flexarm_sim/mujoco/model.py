@@ -5,7 +5,8 @@ a sensor may be on any of them. A link whose center of mass is not at its origin
 ``origin/NAME`` at that origin: MuJoCo applies external wrenches at the center of mass of a body, and for this body that
 is the origin of the link in every stage of an integration step. Geometry has neither mass nor contact here and is left
 out, except for the tool tip if there are surfaces (see ``contacts``). A flexible link is a chain of bodies;
-``link/NAME`` is the inboard one (see ``beam``).
+``link/NAME`` is the inboard one (see ``beam``). The link of an elastic drive has two joints about the same axis: that
+of the motor, with its armature, and the spring.
 """
 
 from __future__ import annotations
@@ -46,6 +47,11 @@ def sensor_site(sensor: str) -> str:
 def imu_site(imu: str) -> str:
     """Return the name of the site at which an IMU measures."""
     return f"imu/{imu}"
+
+
+def deflection_joint(link: str) -> str:
+    """Return the name of the joint that is the deflection of an elastic drive."""
+    return f"deflection/{link}"
 
 
 def build_model(
@@ -127,7 +133,7 @@ def _needs_origin_body(description: RobotDescription, name: str) -> bool:
 def _add_bodies(
     description: RobotDescription, world: mujoco.MjsBody, hard_stops: bool, chains: Mapping[str, BeamChain]
 ) -> dict[str, mujoco.MjsBody]:
-    elastic = {joint.name: joint for joint in description.elastic}
+    elastic, drives = {joint.name: joint for joint in description.elastic}, description.elastic_drives
     pieces: dict[str, list[mujoco.MjsBody]] = {}
     bodies = {description.root: world}
     for joint in description.joints.values():  # parents come before children
@@ -148,6 +154,15 @@ def _add_bodies(
             set_inertia(body, link.name, link.mass, link.center_of_mass, link.inertia)
         if joint.kind != "fixed":
             _add_joint(joint, elastic.get(joint.name), body, hard_stops)
+        if link.name in drives:  # a second joint about the same axis
+            drive = drives[link.name]
+            body.add_joint(
+                name=deflection_joint(link.name),
+                type=SLIDE if drive.slides else HINGE,
+                axis=drive.axis,
+                stiffness=drive.stiffness,
+                damping=drive.damping,
+            )
         if _needs_origin_body(description, joint.child):
             body.add_body(name=wrench_body(description, joint.child))
     return bodies

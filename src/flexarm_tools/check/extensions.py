@@ -8,7 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from flexarm_core.errors import FlexarmError
+from flexarm_core.flexible_dynamics.flexible_links import DEFLECTION
 from flexarm_core.flexible_dynamics.modal_data import ModalData
+from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.dynamics_check import massless_joints
 from flexarm_core.robot.extensions_reader import sensors_without_frame
@@ -85,8 +87,19 @@ def _sag(model: ArmModel) -> list[Finding]:
 
 
 def _flexible_lines(model: ArmModel, flexible: dict[str, ModalData]) -> list[str]:
-    """List the flexible links with their modes; empty for an arm with rigid links."""
-    lines = ["flexible links, each clamped at its hinge"] if flexible else []
+    """List the elastic drives, and the flexible links with their modes; empty for an arm without both."""
+    drives, lines = model.description.elastic_drives, []
+    for name, drive in drives.items():
+        unit = "N/m" if drive.slides else "N*m/rad"
+        rotor = model.description.joints[drive.joint].armature
+        locked = _locked_frequency(model, name) / (2.0 * np.pi)
+        lines.append(
+            f"  {drive.joint:<16} stiffness {drive.stiffness:g} {unit}, damping {drive.damping:g}, rotor {rotor:g}:"
+            f" {locked:.4g} Hz at zero with the motor locked"
+        )
+    lines = ["elastic drives, a spring between motor and link", *lines] if drives else []
+    flexible = {name: data for name, data in flexible.items() if name not in drives}
+    lines += ["flexible links, each clamped at its hinge"] if flexible else []
     for name, data in flexible.items():
         beam = model.description.flexible_links[name].beam
         if beam is not None:  # its modes include the load
@@ -103,6 +116,14 @@ def _flexible_lines(model: ArmModel, flexible: dict[str, ModalData]) -> list[str
     return lines
 
 
+def _locked_frequency(model: ArmModel, link: str) -> float:
+    """Return the frequency of an elastic drive with all joints locked at zero and all else rigid [rad/s]."""
+    flexible = FlexibleModel(model.description)
+    place = flexible.modal[flexible.mode_names.index(f"{link}/{DEFLECTION}")]
+    squares = np.diag(flexible.stiffness_matrix()) / np.diag(flexible.mass_matrix(np.zeros(flexible.size)))
+    return float(np.sqrt(squares[place]))
+
+
 def _sensors(model: ArmModel) -> CheckStep:
     description = model.description
     sensors = [f"{sensor.name} at {sensor.frame}" for sensor in description.force_torque_sensors.values()]
@@ -112,7 +133,7 @@ def _sensors(model: ArmModel) -> CheckStep:
         gauges = [f"{gauge.name} on {gauge.link}" for gauge in description.strain_gauges.values()]
         lines.append(f"strain gauges: {', '.join(gauges) or 'none'}")
         gauged = {gauge.link for gauge in description.strain_gauges.values()}
-        bare = [name for name in description.flexible_links if name not in gauged]
+        bare = [name for name in description.flexible_links if name not in {*gauged, *description.elastic_drives}]
         if bare:
             findings.append(
                 Finding(

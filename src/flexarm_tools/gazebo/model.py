@@ -120,6 +120,7 @@ def with_start(description: RobotDescription, start: GazeboStart) -> str:
 
 def bendable(description: RobotDescription, segments: int = SEGMENTS) -> dict[str, BeamChain]:
     """Return the chains of the flexible links that Gazebo can bend: those with a beam."""
+    description = description.with_rigid_drives()
     most = max(
         (
             max(link.beam.modes_y, link.beam.modes_z, link.beam.modes_torsion, link.beam.modes_axial)
@@ -392,7 +393,9 @@ def gazebo_losses(description: RobotDescription) -> Iterator[str]:
     moved = [joint.name for joint in description.joints.values() if joint.armature > 0.0]
     if moved:
         yield f"armature of {', '.join(moved)}"
-    rigid = [name for name in description.flexible_links if name not in bendable(description)]
+    if drives := description.elastic_drives:
+        yield f"elasticity of the drives of {', '.join(drive.joint for drive in drives.values())}"
+    rigid = [name for name in description.with_rigid_drives().flexible_links if name not in bendable(description)]
     if rigid:
         yield f"bending of {', '.join(rigid)} (<modal_data> has no pieces)"
     for tag in urdf.findall("gazebo"):

@@ -41,6 +41,7 @@ def gazebo_start(
     deflection = _given(plant, "initial_deflection", len(description.elastic))
     rests = bool(plant.get("start_in_equilibrium", True))
     bent: dict[str, float] = {}
+    description = description.with_rigid_drives()
     if description.elastic or description.flexible_links:
         chains = bendable(description, segments)
         if not chains:

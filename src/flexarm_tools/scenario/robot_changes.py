@@ -21,7 +21,7 @@ class RobotChanges:
     """Changes of a robot description."""
 
     masses: Mapping[str, float]  # factors on mass and inertia, by link or `all`
-    stiffness: Mapping[str, float]  # factors on the stiffness of elastic joints, by joint or `all`
+    stiffness: Mapping[str, float]  # factors on the stiffness of elastic joints and drives, by joint or `all`
     payload: float  # mass of a ball about the origin of the tool [kg]
 
     def apply(self, robot: RobotDescription, tool_frame: str) -> RobotDescription:
@@ -36,11 +36,12 @@ class RobotChanges:
         inertials = {link.get("name", ""): link.findall("inertial") for link in root.findall("link")}
         heavy = {name: found[0] for name, found in inertials.items() if found}
         springs = {one.get("name", ""): one for one in root.findall("./flexibility/elastic_joint")}
+        springs |= {one.get("joint", ""): one for one in root.findall("./flexibility/elastic_drive")}
         for name, factor in _by_name(self.masses, heavy, "masses: there is no link '{}' with a mass"):
             for element in heavy[name].iter():
                 for key in {"mass": ("value",), "inertia": tuple(element.attrib)}.get(element.tag, ()):
                     element.set(key, repr(float(element.attrib[key]) * factor))
-        for name, factor in _by_name(self.stiffness, springs, "stiffness: there is no elastic joint '{}'"):
+        for name, factor in _by_name(self.stiffness, springs, "stiffness: there is no elastic joint or drive '{}'"):
             springs[name].set("stiffness", repr(float(springs[name].attrib["stiffness"]) * factor))
         if self.payload:
             root.extend(_payload(self.payload, tool_frame))
