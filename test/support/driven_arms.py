@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -87,3 +88,20 @@ def one_link(stiffness: float = 2000.0, damping: float = 0.0, rotor: float = 0.4
 
 def _words(values: object) -> str:
     return " ".join(repr(float(value)) for value in np.asarray(values))
+
+
+def with_drives(text: str, drives: dict[str, tuple[float, float, float]]) -> str:
+    """A robot without ``<ros2_control>`` whose joints get drives, by name: stiffness, damping and rotor inertia."""
+    robot = ElementTree.fromstring(text)
+    control = ElementTree.SubElement(robot, "ros2_control", name="arm", type="system")
+    flexibility = robot.find("flexibility")
+    if flexibility is None:
+        flexibility = ElementTree.SubElement(robot, "flexibility")
+    for name, (stiffness, damping, rotor) in drives.items():
+        joint = ElementTree.SubElement(control, "joint", name=name)
+        ElementTree.SubElement(joint, "command_interface", name="effort")
+        ElementTree.SubElement(joint, "param", name="armature").text = repr(rotor)
+        ElementTree.SubElement(
+            flexibility, "elastic_drive", joint=name, stiffness=repr(stiffness), damping=repr(damping)
+        )
+    return ElementTree.tostring(robot, encoding="unicode")

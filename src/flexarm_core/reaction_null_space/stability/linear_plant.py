@@ -5,7 +5,8 @@ r"""LinearPlant: arm and elastic base, linearized about a posture at rest, with 
     [H_b    H_bm] [xdd_b]   [D_b    ] [xd_b]   [K_b + g_bb  g_bm] [x_b]   [ 0 ]
     [H_bm^T H_m ] [qdd  ] + [    D_m] [qd  ] + [g_mb        g_mm] [q  ] = [tau]
 
-``g`` is the gravity stiffness, the derivative of the gravity efforts. Position and velocity drives impose the joint
+``g`` is the gravity stiffness, the derivative of the gravity efforts. The modes of flexible links and elastic drives
+follow the base in ``x_b``, as coordinates that the law does not know. Position and velocity drives impose the joint
 motion ``qdd = w^2 (q_s - q) + w v_c - 2 w qd`` with the set point ``q_s`` (the position command with ``v_c = 0``, or
 the integral of the velocity command ``v_c``). Only the base rows of the equation of motion are then needed.
 
@@ -16,18 +17,23 @@ numerical accuracy when stiff and soft directions occur together.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
+import scipy.linalg
 from scipy.linalg import eigh, expm
 
 from flexarm_core.entrance import number
 from flexarm_core.errors import InputError
+from flexarm_core.flexible_dynamics.control.weight import resting, weight_stiffness
+from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
 from flexarm_core.types import ArmState, Array
 
 STEP = 1e-5  # step of the central differences of gravity [rad | m]
 ITERATIONS = 20  # largest number of iterations for the deflection under gravity
+_FLEXIBLE: WeakKeyDictionary[ArmModel, FlexibleModel] = WeakKeyDictionary()  # of models that have been linearized
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,7 @@ class LinearPlant:
         velocity: (n, p) output rows for qd.
         deflection: (m, p) output rows for x_b, relative to ``rest``.
         rate: (m, p) output rows for xd_b.
+        modes: (2 k, p) output rows for the modes of flexible links and elastic drives, and for their rates.
     """
 
     posture: Array
@@ -57,6 +64,7 @@ class LinearPlant:
     velocity: Array
     deflection: Array
     rate: Array
+    modes: Array
 
     def step(self, period: float) -> tuple[Array, Array]:
         """Return the exact transition (p, p) and input (p, n) matrices of one period [s] with the command held."""
@@ -74,7 +82,7 @@ def linear_plant(model: ArmModel, posture: Array, sampling: Sampling, stiffness:
         model: arm model.
         posture: (n,) joint positions at rest [rad | m].
         sampling: provides the type and bandwidth of the drives.
-        stiffness: factor on the base stiffness.
+        stiffness: factor on the stiffness of base, links and drives.
 
     Raises:
         InputError: the posture has a wrong shape, is not finite, or the base cannot carry the arm in it.
@@ -83,10 +91,32 @@ def linear_plant(model: ArmModel, posture: Array, sampling: Sampling, stiffness:
     rest = _deflection_under_gravity(model, posture, springs)
     blocks = model.blocks(_still(model, posture, rest))
     weight = gravity_stiffness(model, posture, rest)
-    K = weight.copy()
-    K[: model.m, : model.m] += springs
-    parts = _free(model, blocks, K) if sampling.drive == "effort" else _driven(model, blocks, K, sampling)
-    return LinearPlant(posture, rest, blocks, weight, *parts)
+    if model.description.flexible_links:
+        H, D, K = _flexible_matrices(model, posture, rest, stiffness)
+    else:
+        H = np.block([[blocks.H_b, blocks.H_bm], [blocks.H_bm.T, blocks.H_m]])
+        D, K = scipy.linalg.block_diag(model.D_b, np.diag(model.D_m)), weight.copy()
+        K[: model.m, : model.m] += springs
+    parts = _free(H, D, K, model.n) if sampling.drive == "effort" else _driven(H, D, K, model.n, sampling)
+    A, B, q, qd, passive, passive_rate = parts
+    m = model.m
+    modes = np.vstack((passive[m:], passive_rate[m:]))
+    return LinearPlant(posture, rest, blocks, weight, A, B, q, qd, passive[:m], passive_rate[:m], modes)
+
+
+def _flexible_matrices(model: ArmModel, posture: Array, rest: Array, stiffness: float) -> tuple[Array, Array, Array]:
+    """Return inertia, damping and stiffness of base, modes and joints, in this order, as the weight bends the arm."""
+    if model not in _FLEXIBLE:
+        _FLEXIBLE[model] = FlexibleModel(model.description, model.tool_frame, model.gravity)
+    flexible = _FLEXIBLE[model]
+    x = resting(flexible, posture)
+    x[flexible.elastic] = rest
+    order = np.ix_(*[np.concatenate((flexible.elastic, flexible.modal, flexible.actuated))] * 2)
+    K = stiffness * flexible.stiffness_matrix()
+    if model.weighs:
+        weight = weight_stiffness(flexible, x)
+        K += 0.5 * (weight + weight.T)
+    return flexible.mass_matrix(x)[order], flexible.damping_matrix()[order], K[order]
 
 
 def gravity_stiffness(model: ArmModel, posture: Array, deflection: Array) -> Array:
@@ -132,19 +162,17 @@ def _modal(H: Array, D: Array, K: Array) -> tuple[Array, Array, Array, Array]:
     return A, np.vstack((zero, V.T)), np.hstack((V / scale, zero)), np.hstack((zero, V))
 
 
-def _free(model: ArmModel, blocks: DynamicsBlocks, K: Array) -> tuple[Array, ...]:
-    m = model.m
-    H = np.block([[blocks.H_b, blocks.H_bm], [blocks.H_bm.T, blocks.H_m]])
-    D = np.zeros_like(H)
-    D[:m, :m], D[m:, m:] = model.D_b, np.diag(model.D_m)
+def _free(H: Array, D: Array, K: Array, n: int) -> tuple[Array, ...]:
+    """Return A, B and the output rows of joints and of passive coordinates, which come first in the matrices."""
+    p = len(H) - n
     A, force, position, rate = _modal(H, D, K)
-    return A, force[:, m:], position[m:], rate[m:], position[:m], rate[:m]
+    return A, force[:, p:], position[p:], rate[p:], position[:p], rate[:p]
 
 
-def _driven(model: ArmModel, blocks: DynamicsBlocks, K: Array, sampling: Sampling) -> tuple[Array, ...]:
-    """Return the plant with imposed joint motion; state: modal base coordinates, q, qd, and q_s for velocity drives."""
-    m, n, w = model.m, model.n, sampling.drive_bandwidth
-    A_b, force, position, rate = _modal(blocks.H_b, model.D_b, K[:m, :m])
+def _driven(H: Array, D: Array, K: Array, n: int, sampling: Sampling) -> tuple[Array, ...]:
+    """Return the plant with imposed joint motion; state: passive modal ones, q, qd, and q_s for velocity drives."""
+    p, w = len(H) - n, sampling.drive_bandwidth
+    A_b, force, position, rate = _modal(H[:p, :p], D[:p, :p], K[:p, :p])
     one, none = np.eye(n), np.zeros((n, n))
     if sampling.drive == "velocity":
         A_q = np.block([[none, one, none], [-(w**2) * one, -2.0 * w * one, w**2 * one], [none, none, none]])
@@ -152,12 +180,12 @@ def _driven(model: ArmModel, blocks: DynamicsBlocks, K: Array, sampling: Samplin
     else:
         A_q = np.block([[none, one], [-(w**2) * one, -2.0 * w * one]])
         B_q = np.vstack((none, w**2 * one))
-    into_base = -force @ blocks.H_bm @ A_q[n : 2 * n]
-    into_base[:, :n] -= force @ K[:m, m:]
+    into_base = -force @ H[:p, p:] @ A_q[n : 2 * n]
+    into_base[:, :n] -= force @ K[:p, p:]
     joints = len(A_q)
-    A = np.block([[A_b, into_base], [np.zeros((joints, 2 * m)), A_q]])
-    B = np.vstack((-force @ blocks.H_bm @ B_q[n : 2 * n], B_q))
-    q, qd = np.zeros((n, 2 * m + joints)), np.zeros((n, 2 * m + joints))
-    q[:, 2 * m : 2 * m + n], qd[:, 2 * m + n : 2 * m + 2 * n] = one, one
+    A = np.block([[A_b, into_base], [np.zeros((joints, 2 * p)), A_q]])
+    B = np.vstack((-force @ H[:p, p:] @ B_q[n : 2 * n], B_q))
+    q, qd = np.zeros((n, 2 * p + joints)), np.zeros((n, 2 * p + joints))
+    q[:, 2 * p : 2 * p + n], qd[:, 2 * p + n : 2 * p + 2 * n] = one, one
     wide = ((0, 0), (0, joints))
     return A, B, q, qd, np.pad(position, wide), np.pad(rate, wide)

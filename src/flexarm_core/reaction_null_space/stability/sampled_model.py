@@ -74,7 +74,7 @@ class SampledModel:
             tool: tool task, for task ``tool_path``; None: all axes in the base link frame.
             controller_model: arm model that the controller uses; None: ``model``.
             authority: ratio of actual to commanded motor effort; a gain of the loop at the motors.
-            stiffness: ratio of the actual to the modeled base stiffness.
+            stiffness: ratio of the actual to the modeled stiffness of base, links and drives.
 
         Raises:
             ConfigError: ``computed_torque`` with velocity or position drives.
@@ -139,7 +139,7 @@ class SampledModel:
         """
         plant, H_b = self.plant, self.plant.blocks.H_b
         duration = number("duration", duration, 0.0, 1e6)
-        outputs = np.vstack((plant.position, plant.velocity, plant.deflection, plant.rate))
+        outputs = np.vstack((plant.modes, plant.position, plant.velocity, plant.deflection, plant.rate))
         hit = np.zeros((len(outputs), len(H_b)))
         hit[-len(H_b) :] = np.linalg.inv(np.linalg.cholesky(H_b)).T
         state = np.zeros((len(self.matrix), len(H_b)))
