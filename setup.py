@@ -18,7 +18,7 @@ setup(
     package_data={"flexarm_core": ["py.typed"], "flexarm_sim": ["py.typed"]},
     include_package_data=True,
     install_requires=["numba", "numpy", "scipy", "pin>=2.7", "PyYAML", "toppra", "urdf-parser-py", "xacro"],
-    extras_require={"sim": ["mujoco>=3.3.6"]},
+    extras_require={"sim": ["mujoco>=3.3.6"], "learning": ["gymnasium>=1.0"], "optimize": ["optuna>=4.0"]},
     # Not empty, so that the scripts of setup.cfg are not taken from there: without ROS 2 they could not start.
     entry_points="[console_scripts]\n",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from geometry_msgs.msg import TwistStamped
 from planar_messages import START, joint_state
 from sensor_msgs.msg import JointState
 
@@ -170,3 +171,65 @@ def test_a_stored_plan_is_played_from_its_first_posture_and_from_nowhere_else(li
             assert np.allclose(getattr(answer, field), getattr(expected, field), atol=1e-12), field
     assert np.abs(received[2].velocity).max() > 0.1
     assert np.allclose(received[-1].position, START + [0.4, -0.3, 0.2])
+
+
+def followed(live, states, topic: str, first: int, count: int, position=START):
+    """References to joint states of every 10 ms, one after the other."""
+    received, before = live.received[topic], len(live.received[topic])
+    for number in range(count):
+        states.publish(joint_state(first + 10 * number, position=position))
+        live.until(lambda number=number: len(received) > before + number, "a reference")
+    return received[before:]
+
+
+def test_joints_follow_velocity_commands_in_any_order_and_bad_ones_are_refused(live, shared):
+    live.start("reference_generator", {**shared, "space": "joint_velocity", "max_acceleration": [1.0]})
+    live.listen(topics.DESIRED_JOINT_REFERENCE, JointReference)
+    states, commands = (live.publisher(t, JointState) for t in (topics.JOINT_STATES, topics.JOINT_VELOCITY_COMMAND))
+    live.until(lambda: commands.get_subscription_count() > 0, "the subscription")
+    live.settle()
+    still = followed(live, states, topics.DESIRED_JOINT_REFERENCE, 5, 2)
+    assert np.allclose(still[-1].position, START) and not np.any(still[-1].velocity)
+    commands.publish(JointState(name=["joint3", "joint1", "joint2"], velocity=[0.3, 0.1, -9.0]))
+    live.spin(0.3)
+    led = followed(live, states, topics.DESIRED_JOINT_REFERENCE, 25, 5)
+    assert np.allclose(led[-1].velocity, [0.05, -0.05, 0.05]) and np.allclose(led[-1].acceleration, [1.0, -1.0, 1.0])
+    for bad, said in (
+        (
+            JointState(name=["joint1", "joint2"], velocity=[0.1, 0.1]),
+            "is for joint1, joint2, not for joint1, joint2, j",
+        ),
+        (JointState(name=["joint1", "joint2", "joint3"], velocity=[0.1, np.nan, 0.1]), "velocity is not finite"),
+    ):
+        commands.publish(bad)
+        live.wait_for_diagnostic("reference_generator", said)
+        live.spin(0.6)  # the diagnostics say no more than so often
+    rest = followed(live, states, topics.DESIRED_JOINT_REFERENCE, 75, 40)
+    assert not np.any(rest[-1].velocity)  # the command is 0.2 s old
+
+
+def test_the_tool_follows_twists_in_its_frame_and_others_are_refused(live, shared):
+    live.start("reference_generator", {**shared, "space": "twist", "axes": PARAMETERS["axes"]})
+    live.listen(topics.CARTESIAN_REFERENCE, CartesianReference)
+    states, commands = live.publisher(topics.JOINT_STATES, JointState), live.publisher("twist_command", TwistStamped)
+    live.until(lambda: commands.get_subscription_count() > 0, "the subscription")
+    live.settle()
+    followed(live, states, topics.CARTESIAN_REFERENCE, 5, 2)
+    twist = TwistStamped()
+    twist.header.stamp = joint_state(900_000).header.stamp  # of a clock that is ahead: as now
+    twist.twist.linear.x, twist.twist.linear.z, twist.twist.angular.z = -3.0, 4.0, 1.0
+    commands.publish(twist)
+    live.spin(0.3)
+    led = followed(live, states, topics.CARTESIAN_REFERENCE, 25, 40)
+    fastest = max(-one.twist.linear.x for one in led)
+    assert fastest == pytest.approx(0.2, abs=0.011)  # 0.2 s at 1 m/s^2
+    assert led[-1].twist.linear.x == pytest.approx(0.0, abs=1e-9) and not led[9].twist.linear.z
+    assert led[-1].pose.position.x > 2.0 - 0.051
+    for frame, value, said in (
+        ("tool0", 0.1, "is in frame 'tool0'; followed is 'base_ft'"),
+        ("", np.inf, "twist is not finite"),
+    ):
+        twist.header.frame_id, twist.twist.linear.x = frame, value
+        commands.publish(twist)
+        live.wait_for_diagnostic("reference_generator", said)
+        live.spin(0.6)

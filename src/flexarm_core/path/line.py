@@ -64,7 +64,7 @@ class LinePathConfig(Settings):
     duration: float = setting(4.0,
         "duration of the motion including the shaper: with a longer shaper the time law is faster", "s", 1e-9)
     axes: tuple[bool, bool, bool, bool, bool, bool] = setting((True, True, True, True, True, True),
-        "tool axes x y z rx ry rz that the reference specifies (spaces tool and path)", size=6)
+        "tool axes x y z rx ry rz that the reference specifies (spaces tool, path and twist)", size=6)
     returns: bool = setting(False, "whether the tool moves back and forth without end, each way in ``duration``")
     shaper: InputShaper = UNSHAPED
     # fmt: on

@@ -30,14 +30,14 @@ class PathLimits(Settings):
 
     # fmt: off
     linear_velocity: float = setting(0.25,
-        "largest linear velocity of the tool along a path of waypoints, unless an action goal sets one", "m/s", 1e-6)
+        "largest linear velocity of the tool, unless an action goal sets one", "m/s", 1e-6)
     linear_acceleration: float = setting(1.0,
-        "largest linear acceleration of the tool along a path of waypoints, unless an action goal sets one",
+        "largest linear acceleration of the tool, unless an action goal sets one",
         "m/s^2", 1e-6)
     angular_velocity: float = setting(1.0,
-        "largest angular velocity of the tool along a path of waypoints, unless an action goal sets one", "rad/s", 1e-6)
+        "largest angular velocity of the tool, unless an action goal sets one", "rad/s", 1e-6)
     angular_acceleration: float = setting(4.0,
-        "largest angular acceleration of the tool along a path of waypoints, unless an action goal sets one",
+        "largest angular acceleration of the tool, unless an action goal sets one",
         "rad/s^2", 1e-6)
     # fmt: on
 

@@ -1,21 +1,28 @@
-"""ReferenceStage: a tool or joint motion that begins at the first sample."""
+"""ReferenceStage: a tool or joint motion that begins at the first sample, or follows velocities as they come."""
 
 from __future__ import annotations
 
 from flexarm_core.path.joint_move import JointMove
 from flexarm_core.path.line import LinePath
 from flexarm_core.path.trajectory_motion import TrajectoryMotion
+from flexarm_core.path.velocity_commands import JointVelocityMotion, TwistMotion
 from flexarm_core.path.waypoint_motion import WaypointMotion
 from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick, base_needs
 from flexarm_core.robot.arm_model import ArmModel
 
-JointMotion = JointMove | TrajectoryMotion
-ToolMotion = LinePath | WaypointMotion
+JointMotion = JointMove | TrajectoryMotion | JointVelocityMotion
+ToolMotion = LinePath | WaypointMotion | TwistMotion
 
 
 class ReferenceStage(Stage):
-    """Gives every tick a tool reference or a joint reference."""
+    """Gives every tick a tool reference or a joint reference.
+
+    Attributes:
+        model: arm model.
+        motion: motion of the tool or of the joints.
+        answered: stamp of the newest sample [ns], -1 before any.
+    """
 
     name = "reference_generator"
 
@@ -28,7 +35,7 @@ class ReferenceStage(Stage):
             source: source of the base deflection for a tool motion, one of ``BASE_STATES``.
         """
         self.model, self.motion = model, motion
-        self.source = "none" if isinstance(motion, JointMotion) else source
+        self.source, self.answered = "none" if isinstance(motion, JointMotion) else source, -1
 
     @property
     def needs(self) -> frozenset[str]:
@@ -38,6 +45,7 @@ class ReferenceStage(Stage):
     def reset(self) -> None:
         """Restart the motion at the next sample."""
         self.motion.reset()
+        self.answered = -1
 
     def update(self, tick: Tick) -> None:
         """Give the reference of one sample.
@@ -45,7 +53,14 @@ class ReferenceStage(Stage):
         Raises:
             InputError: the base deflection is unknown, or the arm is too far from the start of the motion.
         """
-        motion = self.motion
+        motion, self.answered = self.motion, tick.stamp
+        if isinstance(motion, JointVelocityMotion):
+            tick.give_joints(self.name, motion.update(tick.stamp, tick.sample.position))
+            return
+        if isinstance(motion, TwistMotion):
+            tool = self.model.tool_kinematics(tick.arm_state(self.source), motion.config.frame)
+            tick.give_tool(self.name, motion.update(tick.stamp, tool.position, tool.rotation))
+            return
         if isinstance(motion, JointMotion):
             if not motion.begun:
                 motion.begin(tick.stamp, tick.sample.position)

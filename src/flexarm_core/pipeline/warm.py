@@ -45,6 +45,7 @@ from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.ik_redundancy.step import RedundancyStep
 from flexarm_core.ik_redundancy.tracking import pose_errors, reach, view_track
+from flexarm_core.path import velocity_commands
 from flexarm_core.path.joint_move import JointMove, JointMoveConfig
 from flexarm_core.pipeline import whole_reference
 from flexarm_core.pipeline.behavior_stage import JointDeviation
@@ -173,6 +174,7 @@ def compile_pipeline() -> None:
     ToolWrench(model.description, build_chain(model.description), "tool_ft_sensor")
     JointDeviation(("first",)).check(*np.zeros((2, 1)))
     whole_reference.load_compiled()
+    velocity_commands.load_compiled()
     deviation = JointDeviation(model.joint_names)
     deviation.tolerance = 1.0
     deviation.check(still, still)

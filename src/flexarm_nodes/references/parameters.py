@@ -9,6 +9,13 @@ from flexarm_core.path.line import LinePath, LinePathConfig
 from flexarm_core.path.path_constraints import PathLimits
 from flexarm_core.path.path_timing import load_solver
 from flexarm_core.path.trajectory_motion import TrajectoryMotion, TrajectoryMotionConfig
+from flexarm_core.path.velocity_commands import (
+    JointVelocityMotion,
+    JointVelocityMotionConfig,
+    TwistMotion,
+    TwistMotionConfig,
+    load_compiled,
+)
 from flexarm_core.path.waypoint_file import load_waypoint_file
 from flexarm_core.path.waypoint_motion import WaypointMotion, WaypointMotionConfig
 from flexarm_core.pipeline.reference_stage import JointMotion, ReferenceStage, ToolMotion
@@ -18,7 +25,9 @@ from flexarm_core.uri import resolve_uri
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Values, joint_output, required_base, tool_output, unchanged
 from flexarm_nodes.node.diagnostics import OK
+from flexarm_nodes.node.interfaces import Interfaces
 from flexarm_nodes.node.parameters import record_of
+from flexarm_nodes.references.interfaces import VelocityInterfaces
 
 
 def built_reference(values: Values, model: ArmModel) -> BuiltStage:
@@ -33,7 +42,11 @@ def built_reference(values: Values, model: ArmModel) -> BuiltStage:
         joint_output(stage.name, model, topics.DESIRED_JOINT_REFERENCE) if joints else tool_output(stage.name, model)
     )
     base = required_base(stage.source)
-    return BuiltStage(stage, unchanged, (output,), required=base, status=lambda tick: (OK, "generating", {}))
+    hears = isinstance(stage.motion, TwistMotion | JointVelocityMotion)
+    interfaces = VelocityInterfaces(stage) if hears else Interfaces()
+    return BuiltStage(
+        stage, unchanged, (output,), required=base, status=lambda tick: (OK, "generating", {}), interfaces=interfaces
+    )
 
 
 def reference_motion(values: Values, model: ArmModel) -> JointMotion | ToolMotion:
@@ -46,6 +59,11 @@ def reference_motion(values: Values, model: ArmModel) -> JointMotion | ToolMotio
         return _joint_move(values, model)
     if values["space"] == "plan":
         return _planned_motion(values, model)
+    if values["space"] == "joint_velocity":
+        config = record_of(JointVelocityMotionConfig, values, command_timeout=values["command_timeout"])
+        return JointVelocityMotion(config, model.lower, model.upper, model.velocity_limit)
+    if values["space"] == "twist":
+        return _twists(values, model)
     return _waypoints(values, model) if values["space"] == "path" else _line(values, model)
 
 
@@ -86,6 +104,14 @@ def _line(values: Values, model: ArmModel) -> LinePath:
             displacement=tuple(values["displacement"]),
             shaper=_shaper(values),
         )
+    )
+
+
+def _twists(values: Values, model: ArmModel) -> TwistMotion:
+    load_compiled()
+    limits, axes = record_of(PathLimits, values, "max_"), tuple(values["axes"])
+    return TwistMotion(
+        record_of(TwistMotionConfig, values, frame=_frame(values["frame"], model), limits=limits, axes=axes)
     )
 
 

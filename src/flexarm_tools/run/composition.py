@@ -235,7 +235,7 @@ def _vibration_parameters(scenario: Scenario) -> dict[str, Any]:
     if [node.executable for node in leaders] == ["reference_generator"]:
         given = leaders[0].parameters
         axes = given.get("axes")
-        if given.get("space", "tool") == "tool" and isinstance(axes, list):
+        if given.get("space", "tool") in ("tool", "twist") and isinstance(axes, list):
             parameters |= {"axes": axes, "frame": given.get("frame", "")}
     return parameters
 

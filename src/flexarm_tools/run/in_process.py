@@ -17,6 +17,7 @@ import numpy as np
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.pipeline.pipeline import Pipeline
+from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array, FlexibleSample
@@ -218,6 +219,7 @@ class ProcessRun:
         self._taken: dict[str, Form] = {}  # by topic, the newest form that was read as a message and was usable
         self._blocks = {topic: FormBlocks(partial(fill, self._known)) for topic, fill in self._rows.fills.items()}
         self._tick: Tick | None = None
+        self._natural: float | None = None  # natural period [s], once it is known
         self.model = self._loop.model
 
     @property
@@ -230,17 +232,45 @@ class ProcessRun:
         """The plant, which holds each command until the next sample."""
         return self._plant.plant
 
+    @property
+    def stages(self) -> dict[str, Stage]:
+        """Stages by name, without the gate."""
+        return {name: built.stage for name, built in self._loop.built.items()}
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Present parameters of all stages, each with the name of its stage as a prefix."""
+        return self._loop.table.values()
+
+    def change(self, given: Mapping[str, Any]) -> None:
+        """Change live parameters of stages from the next tick on.
+
+        Raises:
+            ConfigError: a stage rejects them, or they cannot change in a run.
+        """
+        self._loop.change(given)
+
+    def measure(self, row: int) -> Measurement:
+        """Apply the events of a tick that are not applied yet, and return what the sensors read."""
+        self._apply_events(row)
+        return self.plant.measure()
+
     def answer(self, row: int) -> Array | None:
         """Return the command for the present sample of the plant, after events; None: nothing answers it.
 
         :meth:`run` does this for every sample, in order. Who does it instead advances the plant as well.
         """
-        self._apply_events(row)
-        said = self._plant.plant.measure()
+        said = self.measure(row)
         self._tick = None
         command = self._answer(row, said)
         self._unanswered += command is None and said.joints is not None
         return command
+
+    def record(self, row: int) -> None:
+        """Record the true state of the plant at a tick."""
+        state = self.plant.state()
+        for topic, (_, make) in self._plant.true.items():
+            self._fill(row, topic, make(self.plant.stamp, state))
 
     def run(self, watch: Callable[[Tick | None], str], show: Callable[[float, float], None] | None = None) -> Recording:
         """Run to the end and return the recording.
@@ -252,15 +282,14 @@ class ProcessRun:
         Raises:
             FlexarmError: the run could not be completed, and is too short for a recording.
         """
-        scenario, plant, ended, row = self._scenario, self._plant.plant, "", 0
+        scenario, ended, row = self._scenario, "", 0
         try:
             for row in range(scenario.ticks):
-                command, state = self.answer(row), plant.state()
-                for topic, (_, make) in self._plant.true.items():
-                    self._fill(row, topic, make(plant.stamp, state))
+                command = self.answer(row)
+                self.record(row)
                 if ended := watch(self._tick):
                     break
-                plant.advance(command)
+                self.plant.advance(command)
                 if show is not None and row % SHOWN == SHOWN - 1:
                     show((row + 1) / scenario.rate, scenario.duration)
             else:
@@ -273,7 +302,7 @@ class ProcessRun:
             self._events.append(RunEvent(row / scenario.rate, "runner", "error", ended))
             if row < 2:
                 raise FlexarmError(ended)
-        return self._recording(row, ended)
+        return self.recording(0, row, ended)
 
     def _answer(self, row: int, said: Measurement) -> Array | None:
         """Return the command for a measurement; None: the joint state is missing, or nothing answers it."""
@@ -366,19 +395,28 @@ class ProcessRun:
         told.status, told.at = (level, text), now
         self._events.append(RunEvent(now, source, LEVELS[level], text))
 
-    def _recording(self, ticks: int, ended: str) -> Recording:
+    def recording(self, first: int, end: int, ended: str = "") -> Recording:
+        """Return the recording of some ticks.
+
+        Args:
+            first: first tick.
+            end: tick after the last one, at least two after the first.
+            ended: why the run ended early; empty: it did not.
+        """
         for blocks in self._blocks.values():
             blocks.end()
         period, status = 1.0 / self._scenario.rate, self.gate.status
         whole = len(self._known["position"])
         cut = {
-            name: value[:ticks] if isinstance(value, np.ndarray) and value.shape[:1] == (whole,) else value
+            name: value[first:end] if isinstance(value, np.ndarray) and value.shape[:1] == (whole,) else value
             for name, value in self._known.items()
         }
+        if self._natural is None:
+            self._natural = natural_period(self._scenario, self._model)
         return Recording.blank(
             self._model.description,
-            np.arange(ticks, dtype=float) * period,
-            natural_period(self._scenario, self._model),
+            np.arange(first, end, dtype=float) * period,
+            self._natural,
             events=tuple(sorted(self._events, key=lambda event: event.time)),
             watchdog_stops=status.stops,
             trips=status.trips,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,13 +9,12 @@ import numpy as np
 
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
 from flexarm_core.behavior_impedance.task_frame import FRAME_SETTINGS, TaskFrame
-from flexarm_core.compiled import kernel, view
 from flexarm_core.errors import InputError
-from flexarm_core.kernels.rotations import rotation_error, rotation_of
+from flexarm_core.kernels.twist_following import follow_twist, twist_state
 from flexarm_core.settings import Setting
 from flexarm_core.types import Array
 
-STILL, NO_TURN = np.zeros(6), np.eye(3)
+STILL = np.zeros(6)
 
 
 class Teleoperation(Behavior):
@@ -56,7 +54,7 @@ class Teleoperation(Behavior):
         self._axes, self._frame = np.array(settings["axes"], dtype=float), TaskFrame(settings)
         self._given: tuple[int, Array] | None = None
         self._limits = np.array((*self._strongest, settings["max_lag"], settings["max_angular_lag"], 0.0))
-        self._state, self._stale = np.concatenate((np.zeros(9), np.eye(3).ravel())), True
+        self._state, self._stale = twist_state(), True
 
     def take_over(self, old: Behavior) -> None:
         """Continue from the offset and velocity of the old instance."""
@@ -93,66 +91,10 @@ class Teleoperation(Behavior):
         if self._given is not None and not self._stale:
             wanted = self._frame.vector(sample, self._given[1])
         self._limits[4] = sample.dt
-        out.measure[0] = _follow(
+        out.measure[0] = follow_twist(
             wanted, sample.error, self._limits, self._state, out.offset, out.twist, out.acceleration
         )
 
     def note(self) -> str:
         """Return whether twists are received."""
         return "no twists" if self._stale else "following"
-
-
-@kernel
-def _follow(
-    wanted: Array, error: Array, limits: Array, state: Array, offset: Array, twist: Array, acceleration: Array
-) -> float:
-    """Follow a twist for one sample within the acceleration limits; return the linear speed [m/s].
-
-    Args:
-        wanted: (6,) requested twist in base link axes [m/s, rad/s].
-        error: (6,) pose of the tool relative to the set-point [m, rad].
-        limits: linear and angular acceleration, largest linear and angular lag, sampling period.
-        state: velocity (6), translation of the offset (3), rotation of the offset (9), kept from sample to sample.
-        offset: (6,) output [m, rad].
-        twist: (6,) output [m/s, rad/s].
-        acceleration: (6,) output [m/s^2, rad/s^2].
-    """
-    dt = limits[4]
-    u, step, turn, turned = np.empty(6), np.empty(3), np.empty((3, 3)), np.empty((3, 3))
-    for i in range(6):
-        u[i] = wanted[i]
-    for part in range(2):
-        square, away = 0.0, 0.0
-        for i in range(3 * part, 3 * part + 3):
-            square += error[i] * error[i]
-            away -= wanted[i] * error[i]
-        lag = math.sqrt(square)
-        if away > 0.0:  # limit the speed away from the tool so that it can brake within the remaining lag
-            fastest = limits[part] * (math.sqrt(dt * dt + 2.0 * max(limits[2 + part] - lag, 0.0) / limits[part]) - dt)
-            for i in range(3 * part, 3 * part + 3):
-                u[i] += max(away / lag - fastest, 0.0) * error[i] / lag
-        size = 0.0
-        for i in range(3):
-            size += (u[3 * part + i] - state[3 * part + i]) ** 2
-        share = min(1.0, limits[part] * dt / max(math.sqrt(size), 1e-300))
-        for i in range(3 * part, 3 * part + 3):
-            change = share * (u[i] - state[i])
-            acceleration[i] = change / dt
-            twist[i] = state[i] + change
-            way = (state[i] + 0.5 * change) * dt
-            state[i] = twist[i]
-            if part == 0:
-                state[6 + i] += way
-                offset[i] = state[6 + i]
-            else:
-                step[i - 3] = way
-    rotation_of(step, turn)
-    old = view(state, 9, (3, 3))
-    for i in range(3):
-        for j in range(3):
-            turned[i, j] = 0.0
-            for k in range(3):
-                turned[i, j] += turn[i, k] * old[k, j]
-    old[:, :] = turned
-    rotation_error(turned, NO_TURN, offset[3:])
-    return math.sqrt(twist[0] ** 2 + twist[1] ** 2 + twist[2] ** 2)

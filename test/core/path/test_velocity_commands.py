@@ -1,0 +1,157 @@
+"""References that follow velocities: within every limit, whatever is sent, and exact derivatives of each other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.path.path_constraints import PathLimits
+from flexarm_core.path.velocity_commands import (
+    JointVelocityMotion,
+    JointVelocityMotionConfig,
+    TwistMotion,
+    TwistMotionConfig,
+)
+
+MS = 1_000_000  # [ns]
+HOME, UPRIGHT = np.array([0.4, 0.1, 0.3]), np.eye(3)
+TWIST = np.array([0.2, 0.0, 0.1, 0.0, 0.0, 0.5])
+ONE = np.ones(2)
+
+
+def twists(**changes) -> TwistMotion:
+    return TwistMotion(TwistMotionConfig(**({"frame": "base"} | changes)))
+
+
+def joints(lower=-3.0 * ONE, upper=3.0 * ONE, limit=ONE, **changes) -> JointVelocityMotion:
+    return JointVelocityMotion(JointVelocityMotionConfig(**({"velocity_scale": 1.0} | changes)), lower, upper, limit)
+
+
+def follow(motion, ticks: int, given=None, start: int = 0, stuck: bool = False, every: int = 50) -> list:
+    """References of some ticks of 1 ms; the arm follows exactly, or not at all."""
+    found = []
+    position, rotation = (HOME, UPRIGHT) if isinstance(motion, TwistMotion) else (np.zeros(2), None)
+    for tick in range(start, start + ticks):
+        if given is not None and tick % every == 0:
+            motion.give(tick * MS, given(tick) if callable(given) else given)
+        place = (position, rotation) if rotation is not None else (position,)
+        found.append(motion.update(tick * MS, *place))
+        if not stuck:
+            position, rotation = found[-1].position, None if rotation is None else found[-1].rotation
+    return found
+
+
+def test_a_tool_comes_to_the_velocity_that_is_sent_and_rests_when_nothing_comes():
+    motion = twists()
+    led = follow(motion, 1000, TWIST)
+    np.testing.assert_allclose(led[-1].velocity, TWIST, rtol=1e-12)
+    np.testing.assert_allclose(led[0].position, HOME)
+    angle = math.atan2(led[-1].rotation[1, 0], led[-1].rotation[0, 0])
+    # at constant acceleration it loses half of the time that this takes: v / a
+    for way, v, a in ((np.linalg.norm(led[-1].position - HOME), np.linalg.norm(TWIST[:3]), 1.0), (angle, 0.5, 4.0)):
+        assert way == pytest.approx(v * (0.999 - 0.5 * v / a), rel=1e-5)
+    position, rotation = led[-1].position, led[-1].rotation
+    for tick in range(1000, 1600):
+        last = motion.update(tick * MS, position, rotation)
+        position, rotation = last.position, last.rotation
+    assert not last.velocity.any() and not last.acceleration.any()
+
+
+def test_velocity_and_acceleration_are_the_derivatives_and_stay_within_the_limits():
+    rng = np.random.default_rng(1)
+    motion = twists(limits=PathLimits(linear_velocity=0.3, linear_acceleration=0.8))
+    led = follow(motion, 3000, lambda tick: rng.normal(size=6) * 5.0)
+    velocity, acceleration = (np.array([getattr(one, name) for one in led]) for name in ("velocity", "acceleration"))
+    position = np.array([one.position for one in led])
+    np.testing.assert_allclose(np.diff(velocity, axis=0), acceleration[1:] * 1e-3, atol=1e-12)
+    np.testing.assert_allclose(np.diff(position, axis=0), 0.5e-3 * (velocity[1:] + velocity[:-1])[:, :3], atol=1e-12)
+    assert np.linalg.norm(velocity[:, :3], axis=1).max() <= 0.3 + 1e-12
+    assert np.linalg.norm(acceleration[:, :3], axis=1).max() <= 0.8 + 1e-9
+    assert np.linalg.norm(acceleration[:, 3:], axis=1).max() <= 4.0 + 1e-9
+    turns = np.array([one.rotation for one in led])
+    np.testing.assert_allclose(turns @ turns.transpose(0, 2, 1), np.broadcast_to(np.eye(3), turns.shape), atol=1e-9)
+    assert np.abs(velocity).max() > 0.25
+
+
+def test_axes_that_are_not_followed_do_not_move():
+    motion = twists(axes=(True, True, False, False, False, False))
+    last = follow(motion, 500, np.ones(6))[-1]
+    assert last.velocity[:2].all() and not last.velocity[2:].any() and last.position[2] == HOME[2]
+    assert last.axes.tolist() == [True, True, False, False, False, False]
+
+
+def test_a_tool_that_is_held_is_left_behind_by_no_more_than_its_lag_and_led_on_when_it_is_free():
+    motion = twists(max_lag=0.02, max_angular_lag=0.1)
+    led = follow(motion, 4000, TWIST, stuck=True)
+    way = np.array([np.linalg.norm(one.position - HOME) for one in led])
+    assert 0.019 < way.max() < 0.0205 and np.linalg.norm(led[-1].velocity) < 1e-2
+    angle = max(math.atan2(one.rotation[1, 0], one.rotation[0, 0]) for one in led)
+    assert 0.09 < angle < 0.11
+    back = follow(motion, 600, -TWIST, start=4000, stuck=True)
+    assert np.linalg.norm(back[-1].position - HOME) < 0.0205 and (back[-1].position - HOME) @ TWIST[:3] < 0.0
+
+
+def test_joints_follow_within_velocity_acceleration_lag_and_position_limits():
+    most, limit = np.array([0.3, np.inf]), np.array([1.0, 2.0])
+    motion = joints(lower=np.array([-0.4, -np.inf]), upper=most, limit=limit, max_acceleration=(3.0,))
+    led = follow(motion, 9000, lambda tick: np.random.default_rng(tick // 900).choice([-9.0, 9.0], 2))
+    position, velocity, acceleration = (
+        np.array([getattr(one, name) for one in led]) for name in ("position", "velocity", "acceleration")
+    )
+    np.testing.assert_allclose(np.abs(velocity).max(axis=0), limit, rtol=0.1)
+    assert (np.abs(velocity) <= limit).all()
+    assert np.abs(acceleration).max() <= 3.0 + 1e-9
+    np.testing.assert_allclose(np.diff(velocity, axis=0), acceleration[1:] * 1e-3, atol=1e-12)
+    np.testing.assert_allclose(np.diff(position, axis=0), 0.5e-3 * (velocity[1:] + velocity[:-1]), atol=1e-12)
+    assert position[:, 0].min() >= -0.4 - 1.5e-6 and position[:, 0].max() <= 0.3 + 1.5e-6  # a dt^2 / 2
+    assert np.ptp(position[:, 0]) > 0.68
+    held = follow(joints(max_joint_lag=0.05), 3000, ONE, stuck=True)
+    assert 0.048 < held[-1].position[0] < 0.051
+
+
+def test_joints_rest_when_nothing_comes():
+    motion = joints()
+    moving = follow(motion, 300, 0.5 * ONE)
+    assert moving[-1].velocity == pytest.approx(0.5 * ONE)
+    assert follow(joints(velocity_scale=0.3), 300, 0.5 * ONE)[-1].velocity == pytest.approx(0.3 * ONE)
+    position = moving[-1].position
+    for tick in range(300, 900):
+        last = motion.update(tick * MS, position)
+        position = last.position
+    assert not last.velocity.any()
+
+
+def test_a_gap_between_samples_begins_anew_where_the_arm_is():
+    motion = twists()
+    follow(motion, 300, TWIST)
+    after = motion.update(900 * MS, HOME + 0.3, UPRIGHT)
+    np.testing.assert_array_equal(after.position, HOME + 0.3)
+    assert not after.velocity.any()
+    turned = joints()
+    follow(turned, 300, ONE)
+    after = turned.update(900 * MS, 2.0 * ONE)
+    np.testing.assert_array_equal(after.position, 2.0 * ONE)
+    assert not after.velocity.any()
+
+
+@pytest.mark.parametrize("bad", [np.zeros(5), np.full(6, np.nan), np.full(6, np.inf), "fast", None])
+def test_a_bad_twist_is_refused_and_the_one_before_stays(bad):
+    motion = twists()
+    motion.give(0, TWIST)
+    with pytest.raises(InputError):
+        motion.give(0, bad)
+    with pytest.raises(InputError):
+        joints().give(0, bad)
+    assert follow(motion, 150)[-1].velocity[0] > 0.1
+
+
+def test_settings_that_fit_no_arm_are_refused():
+    with pytest.raises(ConfigError, match="velocity limit for every joint"):
+        joints(limit=np.array([1.0, np.inf]))
+    with pytest.raises(ConfigError, match="max_acceleration must be one number or 2, got 3"):
+        joints(max_acceleration=(1.0, 2.0, 3.0))
+    with pytest.raises(ConfigError, match="command_timeout"):
+        twists(command_timeout=0.0)
