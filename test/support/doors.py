@@ -273,6 +273,7 @@ SPECIAL: dict[tuple[str, str], Callable[[Examples], Any]] = {
     ("FlexibleModel", "acceleration"): lambda e: np.zeros(e.size),
     ("Chain", "links"): lambda e: np.zeros((3, 13)),
     ("BaseLink", "position"): lambda e: np.zeros(3),
+    ("TwistMotion", "position"): lambda e: np.zeros(3),
     ("InverseKinematics", "position"): lambda e: np.array([1.0, 0.5, 0.0]),
     ("RedundancySolver", "position"): lambda e: np.array([1.0, 0.5, 0.0]),
 }
