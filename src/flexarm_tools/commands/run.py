@@ -48,12 +48,12 @@ def run(options: argparse.Namespace) -> int:
     options.engine = options.engine or PROCESS
     _prepare(options)
     from flexarm_tools.run.session import run_loaded
-    from flexarm_tools.sweep.sweep_file import load_sweep
+    from flexarm_tools.sweep.session import played_sweep
 
     if not options.scenario.isdecimal():
         raise ConfigError(f"--of {options.of}: expected the number of a run, got '{options.scenario}'")
     name = f"{Path(options.of).stem}_{int(options.scenario)}"
-    scenario = load_sweep(options.of).scenario(int(options.scenario), source=True)
+    scenario = played_sweep(Path(options.of)).scenario(int(options.scenario), source=True)
     report = Path(options.report) if options.report else Path("flexarm_report") / name
     return run_loaded(name, scenario, options.mode, report, options.mcap, options.engine)
 

@@ -28,7 +28,8 @@ from flexarm_tools.run.in_process import ProcessRun
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import Scenario
 from flexarm_tools.scenario.study import is_sweep
-from flexarm_tools.sweep.sweep_file import Sweep, load_sweep
+from flexarm_tools.sweep.sweep import Sweep
+from flexarm_tools.sweep.sweep_file import load_sweep
 from flexarm_tools.yaml_file.document import nearest
 
 LARGEST_SEED = 2**31

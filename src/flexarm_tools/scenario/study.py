@@ -60,12 +60,12 @@ def is_study(path: str | Path) -> bool:
 
 
 def is_sweep(path: str | Path) -> bool:
-    """Return whether a file is a sweep, of which `flexarm_tools.sweep` makes runs: it has the key ``vary``.
+    """Return whether a file is a sweep, of which `flexarm_tools.sweep` makes runs: by ``vary`` or ``optimize``.
 
     Raises:
         ConfigError: the file cannot be read.
     """
-    return _has_key(path, "vary")
+    return _has_key(path, "vary") or _has_key(path, "optimize")
 
 
 def _has_key(path: str | Path, name: str) -> bool:

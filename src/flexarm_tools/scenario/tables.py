@@ -214,11 +214,47 @@ SHARES = (
     Key("goal", Kind.TEXT, "what the figure has to meet", default="the figure's goal in the scenario", form=_GOAL),
 )
 
+CHOICES = (
+    VARIABLES[0],
+    Key("uniform", Kind.NUMBERS, "lowest and highest value", default="none"),
+    Key("log", Kind.NUMBERS, "lowest and highest value, of which the logarithm counts", default="none"),
+    Key("choice", Kind.VALUES, "values to choose from", default="none"),
+)
+
+OPTIMIZE = (
+    Key("choose", Kind.NAMED_SECTIONS, "what is chosen, by its name in the table", keys=CHOICES, names=_FIGURE_NAME),
+    Key("minimize", Kind.TEXT, "figure of the scenario that is to be small", default="none"),
+    Key("maximize", Kind.TEXT, "figure that is to be large; give one of both", default="none"),
+    Key(
+        *("take", Kind.TEXT, "what is taken of the figures of a trial's runs"),
+        default="mean",
+        choices=("mean", "median", "worst"),
+    ),
+    Key("trials", Kind.NUMBER, "number of trials", minimum=1.0, default="50"),
+    Key(
+        "parallel",
+        Kind.NUMBER,
+        "trials that are proposed at once, so that workers share them",
+        minimum=1.0,
+        default="4",
+    ),
+)
+
 SWEEP = (
     Key("title", Kind.TEXT, "heading", default="the scenario's"),
     Key("description", Kind.TEXT, "what is found out", default="the scenario's"),
     Key("scenario", Kind.TEXT, "scenario file, relative to this one, or `package://PACKAGE/PATH`"),
-    Key("vary", Kind.NAMED_SECTIONS, "what varies, by its name in the table", keys=VARIABLES, names=_FIGURE_NAME),
+    Key(
+        *("vary", Kind.NAMED_SECTIONS, "what varies, by its name in the table"),
+        default="required without `optimize`",
+        keys=VARIABLES,
+        names=_FIGURE_NAME,
+    ),
+    Key(
+        *("optimize", Kind.SECTION, "what is chosen by an optimizer, see [optimize](#optimize)"),
+        default="nothing",
+        keys=OPTIMIZE,
+    ),
     Key("samples", Kind.NUMBER, "runs, for each point of the grid", minimum=1.0, default="1"),
     Key(
         *("method", Kind.TEXT, "how samples are drawn"),
@@ -239,7 +275,7 @@ SWEEP = (
     ),
 )
 
-SWEEP_TABLES = {"sweep": SWEEP, "vary": VARIABLES, "goals": SHARES}
+SWEEP_TABLES = {"sweep": SWEEP, "vary": VARIABLES, "goals": SHARES, "optimize": OPTIMIZE, "choose": CHOICES}
 
 TABLES = {
     "scenario": SCENARIO,

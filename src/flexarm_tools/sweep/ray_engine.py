@@ -15,7 +15,7 @@ from typing import Any
 import flexarm_core
 from flexarm_core.errors import ConfigError
 from flexarm_tools.sweep.row import Planned, Row, crashed_row, plan_run, run_planned
-from flexarm_tools.sweep.sweep_file import Sweep
+from flexarm_tools.sweep.sweep import Sweep
 
 ADDRESS = "RAY_ADDRESS"  # of a cluster, as Ray's own commands read it; without, Ray is started on this machine
 TRIES = 3  # of a run whose process or machine is lost

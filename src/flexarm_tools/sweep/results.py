@@ -17,7 +17,7 @@ from typing import Any
 
 from flexarm_core.errors import ConfigError
 from flexarm_tools.sweep.row import OUTCOMES, Row
-from flexarm_tools.sweep.sweep_file import Sweep
+from flexarm_tools.sweep.sweep import Sweep
 
 TABLE, LINES, LOGS, OF = "runs.parquet", "rows.jsonl", "logs", "sweep.json"
 
@@ -55,7 +55,7 @@ class Results:
         self._file.seek(0)
         self.rows = {row.run: row for row in (*_table_rows(folder, sweep), *_lines(self._file.read()))}
         for row in self.rows.values():
-            if row.run >= sweep.count or row.inputs != sweep.inputs(row.run) or row.seed != sweep.seed(row.run):
+            if not sweep.fits(row):
                 raise ConfigError(self._other("other samples"))
         self._file.seek(0, os.SEEK_END)
         if self._file.tell() and self._last_character() != "\n":

@@ -14,7 +14,7 @@ from flexarm_tools.metrics.figures import compute_figures
 from flexarm_tools.run.composition import in_one_process
 from flexarm_tools.run.in_process import ProcessRun
 from flexarm_tools.scenario.scenario import Scenario
-from flexarm_tools.sweep.sweep_file import Sweep
+from flexarm_tools.sweep.sweep import Sweep
 from flexarm_tools.yaml_file.document import Scalar
 
 # every goal holds and nothing unexpected happened; not so; the run could not be run; its process ended

@@ -12,11 +12,14 @@ from flexarm_core.errors import ConfigError
 from flexarm_tools.process.end_request import EndRequest
 from flexarm_tools.process.exit_status import EXIT_FAILED, EXIT_INTERRUPTED
 from flexarm_tools.run.in_process import ProcessRun
+from flexarm_tools.sweep.optimization import Optimization
 from flexarm_tools.sweep.ray_engine import run_ray
 from flexarm_tools.sweep.results import Results, read_rows
 from flexarm_tools.sweep.row import HOLDS, Row
-from flexarm_tools.sweep.summary import share_figures, summary
-from flexarm_tools.sweep.sweep_file import Sweep, load_sweep
+from flexarm_tools.sweep.shares import share_figures
+from flexarm_tools.sweep.summary import summary
+from flexarm_tools.sweep.sweep import Sweep
+from flexarm_tools.sweep.sweep_file import load_sweep
 from flexarm_tools.sweep.workers import run_local
 
 Engine = Callable[[Sweep, Sequence[int], int, Callable[[], bool]], Iterator[Row]]
@@ -58,6 +61,14 @@ def show_sweep(path: Path, out: Path | None) -> int:
     return 0 if all(figure.holds for figure in share_figures(sweep, rows)) else EXIT_FAILED
 
 
+def played_sweep(path: Path) -> Sweep:
+    """Return a sweep any run of which can be played, of an optimization those that have been run."""
+    sweep = load_sweep(path)
+    if isinstance(sweep, Optimization):
+        sweep.recall(read_rows(results_folder(path, None), sweep))
+    return sweep
+
+
 def results_folder(path: Path, out: Path | None) -> Path:
     """Return the folder of the results of a sweep file."""
     return out or Path("flexarm_sweep") / path.stem
@@ -77,13 +88,14 @@ def run_sweep(
     if engine not in ENGINES:
         raise ConfigError(f"there is no engine '{engine}'; engines: {', '.join(ENGINES)}")
     with EndRequest() as end, Results(folder, sweep, fresh) as results:
-        left = [number for number in range(sweep.count) if number not in results.rows]
-        if left:
+        if len(results.rows) < sweep.count:
             ProcessRun(sweep.scenario_with({}))  # refuses what needs nodes, and loads what all runs need
             progress = _Count(sweep.count, len(results.rows))
-            for row in ENGINES[engine](sweep, left, workers or len(os.sched_getaffinity(0)), lambda: bool(end.made)):
-                results.add(row)
-                progress.show(row)
+            for left in sweep.batches(results.rows):
+                team = workers or len(os.sched_getaffinity(0))
+                for row in ENGINES[engine](sweep, left, team, lambda: bool(end.made)):
+                    results.add(row)
+                    progress.show(row)
             progress.end()
         return dict(results.rows), end.made
 

@@ -10,27 +10,17 @@ import numpy as np
 from scipy.stats import rankdata
 
 from flexarm_core.types import Array
-from flexarm_tools.metrics.figures import Figure, FigureSpec, Goal
+from flexarm_tools.metrics.figures import FigureSpec
+from flexarm_tools.sweep.optimization import SHOWN, Optimization
 from flexarm_tools.sweep.row import HOLDS, OUTCOMES, Row
-from flexarm_tools.sweep.sweep_file import Sweep
+from flexarm_tools.sweep.shares import share_figures
+from flexarm_tools.sweep.sweep import Sweep
 
 QUANTILES = (0.05, 0.5, 0.95)
 WORST = 3  # runs shown of each figure, and of each reason
 FEWEST = 8  # runs for which a correlation is shown
 RELATED = 0.3  # absolute rank correlation from which an input is shown
 Z = 1.96  # of a confidence of 95 %
-
-
-def share_figures(sweep: Sweep, rows: Mapping[int, Row]) -> tuple[Figure, ...]:
-    """Return the goals of a sweep as figures: shares of the runs so far, NaN while there are none."""
-    figures = []
-    for goal in sweep.goals:
-        of = sum(_holds(row, goal.figure, goal.goal) for row in rows.values())
-        share = of / len(rows) if rows else math.nan
-        what = f"{goal.figure} {goal.goal.text}" if goal.goal else "every goal holds, nothing unexpected happened"
-        at_least = Goal(">=", goal.share, f">= {goal.share:g}")
-        figures.append(Figure(goal.name, share, "1", at_least, f"share of the runs in which {what}"))
-    return tuple(figures)
 
 
 def summary(sweep: Sweep, rows: Mapping[int, Row]) -> list[str]:
@@ -49,11 +39,21 @@ def summary(sweep: Sweep, rows: Mapping[int, Row]) -> list[str]:
         mark = "ok  " if figure.holds else "FAIL"
         goal = figure.goal.text if figure.goal else ""
         lines.append(f"  {mark} {figure.name}  {figure.value:.4g}  goal {goal}  {figure.meaning}")
+    if isinstance(sweep, Optimization):
+        lines += _trial_lines(sweep, rows)
     return [*lines, *_figure_lines(sweep, rows), *_reason_lines(rows)]
 
 
-def _holds(row: Row, figure: str, goal: Goal | None) -> bool:
-    return goal.holds(row.figures[figure]) if goal else row.outcome == HOLDS
+def _trial_lines(sweep: Optimization, rows: Mapping[int, Row]) -> list[str]:
+    objective, best = sweep.objective, sweep.best(rows)
+    what = f"{'smallest' if objective.least else 'largest'} {objective.figure}"
+    what += f", {objective.take} of {sweep.runs} runs each" if sweep.runs > 1 else ""
+    lines = [f"  best of {len(best)} trials ({what})"]
+    for trial in best[:SHOWN]:
+        values = ", ".join(f"{k} = {v:.6g}" if isinstance(v, float) else f"{k} = {v}" for k, v in trial.values.items())
+        missed = "  misses goals" if trial.shortfall else ""
+        lines.append(f"    {trial.value:>11.4g}  {values}  (run {trial.number * sweep.runs}){missed}")
+    return lines
 
 
 def _figure_lines(sweep: Sweep, rows: Mapping[int, Row]) -> list[str]:

@@ -46,12 +46,11 @@ class Variable:
 
 def read_variable(name: str, section: Section) -> Variable | None:
     """Return a variable of a file; None if there are problems, which are stored in the document."""
-    given = [kind for kind in (*DRAWN, GRID) if kind in section]
+    kinds = [kind for kind in (*DRAWN, GRID) if kind in section.keys]
+    given = [kind for kind in kinds if kind in section]
     key = section.text("key")
     if len(given) != 1:
-        section.problem(
-            "", f"expected exactly one of {', '.join((*DRAWN, GRID))}; it has: {', '.join(given) or 'none'}"
-        )
+        section.problem("", f"expected exactly one of {', '.join(kinds)}; it has: {', '.join(given) or 'none'}")
         return None
     kind = given[0]
     values = section.values(kind)

@@ -13,7 +13,7 @@ from multiprocessing.context import ForkProcess
 
 from flexarm_tools.process.processes import PR_SET_PDEATHSIG
 from flexarm_tools.sweep.row import Row, crashed_row, plan_run, run_row
-from flexarm_tools.sweep.sweep_file import Sweep
+from flexarm_tools.sweep.sweep import Sweep
 
 TRIES = 3  # of a run whose process ends
 LOOK = 0.2  # [s] between two looks whether to end
