@@ -425,7 +425,7 @@ class HardwareGate:
         """Estimate from the motion how late commands act; others may have the drives in fallback."""
         law, response = self._commands.law, self._timing.response
         if law.mode == "effort" and law.command is not None and not (self._machine.fallback or self.config.lockstep):
-            response.on_state(state, law.command - law.friction)
+            response.on_state(state, law.command - law.friction, law.observed.load)
             law.cautious = response.suspected > 0.0 or self._trust.probation.active
 
     # Acting -----------------------------------------------------------------------------------------------------------

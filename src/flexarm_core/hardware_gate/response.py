@@ -52,6 +52,10 @@ class Response:
     without their component in the range of ``H_bm^T``. If the base has as many elastic joints as the arm has joints, no
     direction is left.
 
+    A load that nobody told looks like a delay, or like no commands: it is slow to answer. So every motion is judged twice,
+    by the told inertia and with that of the load that the gate has found. Commands act late, or not at all, if both say
+    so; one is enough to say that they act in time.
+
     A drive that gets no command in time may brake by itself. No delay explains that motion. So for an arm on a rigid
     base, the evaluation begins anew when such a motion begins and when it ends, and the motion stays ``doubted``.
     Elastic bases and their friction move joints like that as well.
@@ -86,15 +90,15 @@ class Response:
         self.age = self.suspected = 0.0
         n, self._moving = model.n, MOVING * numbers("velocity_limit", velocity_limit, model.n)
         self._constants = pack(_Constants(model.m, self._limit, self._moving))
-        self._memory, evidence = allocate(_view_evidence, n)
-        self._misfit, self._square, self._slow, self._usual, self._weight = evidence
+        self._memories, self._evidence = zip(*(allocate(_view_evidence, n) for _ in range(2)), strict=True)
         self._inputs = np.empty(_view_inputs.size(n, model.m))
         self.reset()
         self._inputs[:] = np.eye(1, self._inputs.size)  # load the compiled functions: no tick waits for them
         _moves(self._moving, np.zeros(n))
         _add_interval(
-            self._constants, self._inputs, base_measured, np.array([0.0, 1.0]), np.zeros((2, n)), 0.0, 1.0, self._memory
-        )
+            self._constants, self._inputs, base_measured, np.array([0.0, 1.0]), np.zeros((2, n)), 0.0, 1.0,
+            self._memories[0],
+        )  # fmt: skip
         self.reset()
 
     def acknowledge(self, least: float = 0.0) -> None:
@@ -112,7 +116,8 @@ class Response:
         self.age = self.suspected = 0.0
         self._moved = 0  # stamp of the last moving state
         self._count, self._origin = 0, 0
-        self._usual[:], self._weight[:] = 0.0, 0.0
+        for evidence in self._evidence:
+            evidence.usual[:], evidence.weight[:] = 0.0, 0.0
         self._times = np.zeros(KEPT)  # [s] times of the states
         self._impulses = np.zeros((KEPT, self._limit.size))  # time integrals of the commands up to these times
         self._begin()
@@ -120,20 +125,27 @@ class Response:
     def _begin(self) -> None:
         """Begin the evaluation of a new motion; earlier commands are kept."""
         self._forget()
-        self.doubted = False
+        self.doubted = self._loaded = False
         self._start: ArmState | None = None
 
     def _forget(self) -> None:
-        self._misfit[:], self._square[:], self._slow[:] = 0.0, 0.0, np.nan
-        self._in_time = 0.0  # smallest misfit of commands in time
+        for evidence in self._evidence:
+            evidence.misfit[:], evidence.square[:], evidence.slow[:] = 0.0, 0.0, np.nan
+        self._hints = False
 
     @property
     def hinted(self) -> bool:
         """Whether the motion is doubted, or fits a delay, or no commands, better than commands in time."""
-        return bool(self.doubted or self._in_time - self._misfit.min() > HINT)
+        return self.doubted or self._hints
 
-    def on_state(self, state: ArmState, command: Array) -> None:
-        """Process a believed state, and the effort (n,) that was in force until then."""
+    def on_state(self, state: ArmState, command: Array, load: Array | None = None) -> None:
+        """Process a believed state.
+
+        Args:
+            state: the state.
+            command: (n,) effort that was in force until then.
+            load: (n, n) joint inertia of a load that the model does not have; None: none is known.
+        """
         dt = self._record(state.stamp, numbers("command", command, self._limit.size))
         if _moves(self._moving, state.velocity):
             self._moved = state.stamp
@@ -147,7 +159,7 @@ class Response:
         if now - begin < INTERVAL:
             return
         if dt <= LONGEST:
-            self._judge(self._start, state, begin, now)
+            self._judge(self._start, state, begin, now, load)
         self._start = state
 
     def _record(self, stamp: int, command: Array) -> float:
@@ -165,34 +177,43 @@ class Response:
         self._count += 1
         return dt
 
-    def _judge(self, before: ArmState, state: ArmState, begin: float, now: float) -> None:
+    def _judge(self, before: ArmState, state: ArmState, begin: float, now: float, load: Array | None) -> None:
         model, dt = self._model, now - begin
+        times = self._times[: self._count]
+        if load is not None and load.any() and not self._loaded:
+            self._loaded = True
+            self._memories[1][:] = self._memories[0]
+        evidence = self._evidence[: 1 + self._loaded]
+        idle = self.doubted and all(e.misfit[-1] < e.misfit[:-1].min() for e in evidence)
         blocks = model.blocks(_middle(before, state))
-        times, misfit, square = self._times[: self._count], self._misfit, self._square
-        idle = self.doubted and misfit[-1] < misfit[:-1].min()
-        parts = (
-            before.velocity, state.velocity, before.deflection_rate, state.deflection_rate, blocks.c_m,
-            blocks.H_m.ravel(), blocks.H_bm.ravel(),
-        )  # fmt: skip
-        _add_interval(
-            self._constants, np.concatenate(parts, out=self._inputs), self._base_measured, times, self._impulses,
-            begin, now, self._memory,
-        )  # fmt: skip
+        inertias = (blocks.H_m, blocks.H_m if load is None else blocks.H_m + load)
+        for memory, H in zip(self._memories[: 1 + self._loaded], inertias, strict=False):
+            parts = (
+                before.velocity, state.velocity, before.deflection_rate, state.deflection_rate, blocks.c_m, H.ravel(),
+                blocks.H_bm.ravel(),
+            )  # fmt: skip
+            _add_interval(
+                self._constants, np.concatenate(parts, out=self._inputs), self._base_measured, times, self._impulses,
+                begin, now, memory,
+            )  # fmt: skip
+        misfit, square = np.array([e.misfit for e in evidence]), np.array([e.square for e in evidence])
         short = int(np.searchsorted(DELAYS, max(TOLD * dt, self._bearable)))
-        self._in_time = in_time = float(misfit[:short].min())
-        best = short + int(misfit[short:-1].argmin())
-        explained = in_time - misfit[best] > EVIDENCE and misfit[best] < EXPLAINED * in_time
+        in_time, delayed, none = misfit[:, :short].min(1), misfit[:, short:-1].min(1), misfit[:, -1]
+        self._hints = bool((in_time - misfit.min(1) > HINT).all())
+        explained = bool(((in_time - delayed > EVIDENCE) & (delayed < EXPLAINED * in_time)).all())
         late = explained and begin - DELAYS[-1] >= times[0]
-        if late and (self.suspected > 0.0 or misfit[-1] - misfit[best] > EVIDENCE):
-            self.age = float(DELAYS[best])
-        elif misfit[np.searchsorted(DELAYS, self.age)] - in_time > EVIDENCE:
+        if late and (self.suspected > 0.0 or (none - delayed > EVIDENCE).all()):
+            self.age = float(DELAYS[short + misfit[:, short:-1].argmin(1).min()])
+        elif (misfit[:, np.searchsorted(DELAYS, self.age)] - in_time > EVIDENCE).any():
             self.age = 0.0
-        if misfit[short:].min() - in_time > EVIDENCE:
+        if (misfit[:, short:].min(1) - in_time > EVIDENCE).any():
             self.suspected, self.doubted = 0.0, False
         if model.m:
             return
-        self.doubted = self.doubted or in_time - misfit[-1] > EVIDENCE
-        if square.min() > max(STRANGE, ALIKE * square[0]) or (idle and square[-1] > max(STRANGE, square[0])):
+        self.doubted = self.doubted or bool((in_time - none > EVIDENCE).all())
+        least = np.maximum(STRANGE, ALIKE * square[:, 0])
+        rests = idle and (square[:, -1] > np.maximum(STRANGE, square[:, 0])).all()
+        if (square.min(1) > least).all() or rests:
             self._forget()
             self.doubted = True
 
