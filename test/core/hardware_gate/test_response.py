@@ -22,14 +22,20 @@ def watch(text: str, base_measured: bool = True) -> Response:
     return Response(arm, np.array([100.0, 60.0, 20.0]), np.full(3, 2.0), 0.01, base_measured=base_measured)
 
 
-def greatest_age(response: Response, text: str, delay: float, seed: int, base_measured: bool = True) -> float:
+def greatest_age(
+    response: Response, text: str, delay: float, seed: int, base_measured: bool = True, heavier: float = 1.0,
+    known: float = 0.0,
+) -> float:  # fmt: skip
     """The greatest age that is told of an arm that is swung to and fro for 1 s by commands that act this late [s].
 
-    Where nobody measures the base it swings, and the arm gives way to it, as under a controller that damps it.
+    Where nobody measures the base it swings, and the arm gives way to it, as under a controller that damps it. The last
+    link is ``heavier`` than told, and the response is told the ``known`` part of what that adds to the joints.
     """
     rng = np.random.default_rng(seed)
     told = ArmModel(text, gravity=(0.0, 0.0, 0.0))
     other = re.sub(r'<mass value="([^"]*)"', lambda m: f'<mass value="{float(m[1]) * rng.uniform(0.9, 1.1)}"', text)
+    last = list(re.finditer(r'<mass value="([^"]*)"', other))[-1]
+    other = f'{other[: last.start()]}<mass value="{float(last[1]) * heavier}"{other[last.end() :]}'
     arm = ArmModel(other, gravity=(0.0, 0.0, 0.0))
     rubbing = 0.02 * rng.uniform(0.0, 1.0, 3) * np.array([100.0, 60.0, 20.0])
     frequency, phase = 2.0 * np.pi * rng.uniform(2.0, 6.0, 3), rng.uniform(0.0, 6.0, 3)
@@ -40,7 +46,8 @@ def greatest_age(response: Response, text: str, delay: float, seed: int, base_me
     for tick in range(500):
         still = np.zeros(1)
         unseen = replace(state, deflection=still, deflection_rate=still)
-        response.on_state(state if base_measured else unseen, sent[-1])
+        load = known * (arm.blocks(state).H_m - told.blocks(state).H_m)
+        response.on_state(state if base_measured else unseen, sent[-1], load)
         most = max(most, response.age)
         acceleration = 4.0 * np.sin(frequency * tick * PERIOD + phase)
         blocks = told.blocks(state)
@@ -62,6 +69,14 @@ def greatest_age(response: Response, text: str, delay: float, seed: int, base_me
 def test_commands_in_time_are_never_taken_to_be_late(planar_3r_text, seed, base_measured):
     response = watch(planar_3r_text, base_measured)
     assert greatest_age(response, planar_3r_text, 0.0, seed, base_measured) == 0.0
+
+
+@pytest.mark.parametrize("delay", [0.022, 0.04, 0.08])
+def test_the_delay_of_commands_is_told_with_a_load(planar_3r_text, delay):
+    response = watch(planar_3r_text)
+    greatest_age(response, planar_3r_text, delay, round(1e3 * delay), heavier=2.0, known=1.0)
+    place = int(np.argmin(np.abs(DELAYS - delay)))
+    assert response.age in DELAYS[max(place - 1, 1) : place + 2]
 
 
 @pytest.mark.parametrize("base_measured", [True, False])

@@ -25,6 +25,8 @@ spec.loader.exec_module(unknown_load)
         5042,  # 7 kg on a wrist that hangs, a sample late
         5190,  # taken for late commands: a payload in motion
         5198,  # the same, at 1000 Hz
+        5151054,  # the same: a payload that makes the arm slow to answer, by the told inertia
+        5151281,  # the same, by the inertia of the load that the gate had found until then
         13118,  # caught in six periods, it was too late: 2.3 times once
         91265,  # the same: 1.6 times once
         13086,  # a motor at its limit, shared out by the told inertia, not by that of the load: 1.9 times once
