@@ -98,6 +98,12 @@ def test_a_light_wrist_driven_by_masses_that_the_model_does_not_know_is_held_wit
     assert not outcome.missed and outcome.speed_ratio < 1.05 and not outcome.unexplained
 
 
+@pytest.mark.parametrize("seed", [50041, 50083, 50106, 50115])
+def test_an_arm_with_a_payload_is_borne_until_its_drives_have_switched_to_the_fallback(seed):
+    """Cases that reached 20 to 150 times the limits: at the request of the fallback the gate forgot the payload."""
+    assert run_core_case(seed, ["payload"]).speed_ratio < 1.5
+
+
 def test_a_vibration_of_one_period_per_delay_is_not_taken_for_late_commands():
     """A base that vibrates at 48 Hz: commands of 20 ms ago are nearly those of 1 ms ago."""
     assert not run_core_case(650130, chosen_kinds(["states_lost", "loss", "jitter"])).missed

@@ -107,7 +107,7 @@ class HardwareGate:
         """
         if self._machine.state is not GateState.WAITING:
             back = (newest.stamp - stamp) * 1e-9
-            late = "" if back > self.config.reference_timeout else ", or joint states are late and out of order"
+            late = "" if back > self.config.blind_time else ", or joint states are late and out of order"
             self._machine.stop(f"time went back by {back:.3f} s{late}")
         self._trust.unsettle()
         if self.config.lockstep:
@@ -168,8 +168,8 @@ class HardwareGate:
             return None
         timing.came(age)
         self._see(state)
-        given = machine.fallback and self.config.fallback  # others have the drives
-        commands.law.observe(state, timing.possible_age, applied=not (commands.silent or given))
+        commands.handed_over = machine.fallback and self.config.fallback
+        commands.law.observe(state, timing.possible_age, applied=not (commands.silent or commands.handed_over))
         if timing.recovers(state, gap):
             machine.recover()
         if before is None and machine.stopped and commands.law.command is None:

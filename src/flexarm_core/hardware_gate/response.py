@@ -52,9 +52,9 @@ class Response:
     without their component in the range of ``H_bm^T``. If the base has as many elastic joints as the arm has joints, no
     direction is left.
 
-    A load that nobody told looks like a delay, or like no commands: it is slow to answer. So on a rigid base every motion
-    is judged twice, by the told inertia and with that of the load that the gate has found. Commands act late, or not at
-    all, if both say so; one is enough to say that they act in time.
+    A load that nobody told looks like a delay, or like no commands: it is slow to answer. So on a rigid base every
+    motion is judged twice, by the told inertia and with that of the load that the gate has found. Commands act late, or
+    not at all, if both say so; one is enough to say that they act in time.
 
     A drive that gets no command in time may brake by itself. No delay explains that motion. So for an arm on a rigid
     base, the evaluation begins anew when such a motion begins and when it ends, and the motion stays ``doubted``.

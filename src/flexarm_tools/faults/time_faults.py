@@ -18,7 +18,7 @@ class StateAhead(Fault):
     """Joint states have future stamps: one, or all during the fault."""
 
     name, what = "state_ahead", "joint states stamped 0.05 to 10 s ahead, one or many"
-    cause = r"ahead|time went back"
+    cause = r"ahead|time went back|between the stamps"
     must = True
 
     def draw(self) -> None:
