@@ -20,7 +20,7 @@ BLOCKS = 40  # number of times in a column
 OUTPUTS = 12  # number of principal outputs used
 FLOOR = 1e-8  # relative size of singular values below which there are only rounding errors
 ORDER = 80  # largest number of modes
-SHARE = 1e-2  # amplitude of a mode at the end of the response, relative to the response there, below which it is noise
+SHARE = 1e-3  # amplitude of a mode at the end of the response, relative to the response there, below which it is noise
 FEWEST = 12  # samples
 
 

@@ -85,7 +85,7 @@ def test_the_gain_to_lower_is_named_and_enough(monkeypatch):
     assert not found.stable and found.lower is not None
     assert found.lower.stage == LAW
     assert [name for name, _, _ in found.lower.values] == ["servo_position_gain", "servo_velocity_gain"]
-    assert "unstable: a vibration at" in found.text() and "lower servo_position_gain from 1e+04 to" in found.text()
+    assert "unstable: a motion at" in found.text() and "lower servo_position_gain from 1e+04 to" in found.text()
     lowered = changed(scenario, LAW, **{name: then for name, _, then in found.lower.values})
     assert check_chain(lowered, search=False).stable
 
@@ -148,3 +148,18 @@ def test_a_file_is_reported_and_a_sweep_is_refused(capsys):
     assert fine and "push_passive: stable, also with all gains raised by 20 %" in text
     with pytest.raises(ConfigError, match="varies a scenario"):
         check_file(CONFIG / "planar_3r" / "push_robust.yaml")
+
+
+def test_a_chain_that_explodes_at_once_is_refused():
+    """A tap grows beyond the linear range within a few samples."""
+    scenario, _ = planar(1500.0, 2)
+    found = least_stable(scenario)
+    assert found.grows and found.growth > 50.0  # [1/s]
+
+
+def test_a_chain_that_does_not_rest_is_refused():
+    """Servos that cannot carry the weight: the arm falls, and nothing else would show that."""
+    scenario, _ = planar(2.0)
+    falling = replace(scenario, gravity=(0.0, -9.81, 0.0))
+    found = least_stable(changed(falling, LAW, position_gain=0.0, velocity_gain=0.0, servo_position_gain=1e-3))
+    assert found.grows

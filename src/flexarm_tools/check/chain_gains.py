@@ -50,14 +50,15 @@ SETTLE = 0.6  # [s] time in which estimators and filters settle
 FIRST = 5  # samples before the first tap
 PERIODS, SHORTEST, LONGEST = 3.0, 2.0, 5.0  # length of a response in periods of the softest mode, and limits [s]
 GROWN, LARGE = 10.0, 1e4  # growth of a response that a second tap must not cover, and after which it is long enough
-RATE, RELATIVE = 0.05, 1e-3  # [1/s], share of its speed: growth of a motion below which it counts as steady
+RATE, RELATIVE = 0.05, 2e-4  # [1/s], share of its speed: growth of a motion below which it counts as steady
 MOVES = 0.02  # [rad/s | m/s] rate at which a chain that should rest leaves the linear range
 LATER = 1e4  # [s] start of held references
 BEHAVIORS, TORQUES = "behavior_impedance_controller", "base_wrench_torque_estimator"
-# what holds the references of a stage
+# what holds the references of a stage, and lets it take what it reads at rest
 HELD: dict[str, dict[str, Any]] = {
     "reference_generator": {"start": LATER},
     "joint_trajectory_follower": {"start": LATER},
+    "flexible_dynamics_estimator": {"frozen_samples": 1_000_000_000},  # gauges at rest without noise are not frozen
     "ik_redundancy_solver": {"origin": []},  # of its objective: where the arm is
     "reactionless_path_controller": {"task": "hold", "posture": [], "path_file": "", "span": []},
 }
@@ -122,10 +123,12 @@ class ChainGains:
     Attributes:
         worst: least stable motion that was found.
         lower: gain to lower; None: not searched for, or no single one is enough.
+        searched: whether a gain to lower was searched for.
     """
 
     worst: ChainMode
     lower: GainToLower | None = None
+    searched: bool = False
 
     @property
     def stable(self) -> bool:
@@ -137,6 +140,8 @@ class ChainGains:
         worst = self.worst
         motion = f"at {worst.frequency:.3g} Hz" if worst.frequency > 0.0 else "without oscillation"
         sliding = "" if np.isinf(worst.slip) else f", with joints that slip at {worst.slip:g} rad/s"
+        if self.stable and np.isinf(worst.growth):
+            return f"stable, also with all gains raised by {100.0 * (MARGIN - 1.0):.0f} %; every motion decays at once"
         if self.stable:
             return (
                 f"stable, also with all gains raised by {100.0 * (MARGIN - 1.0):.0f} %; least stable motion: {motion},"
@@ -145,12 +150,12 @@ class ChainGains:
         if worst.stop:
             what = f"does not rest: {worst.stop}"
         elif worst.margin == 1.0:
-            what = f"unstable: a vibration {motion} grows at {worst.growth:.3g} 1/s{sliding}"
+            what = f"unstable: a motion {motion} grows at {worst.growth:.3g} 1/s{sliding}"
         else:
             raised = f"with all gains raised by {100.0 * (worst.margin - 1.0):.0f} %"
-            what = f"close to instability: {raised} a vibration {motion} grows at {worst.growth:.3g} 1/s{sliding}"
+            what = f"close to instability: {raised} a motion {motion} grows at {worst.growth:.3g} 1/s{sliding}"
         if self.lower is None:
-            return f"{what}; no gain alone is to blame"
+            return f"{what}; no gain alone is to blame" if self.searched else what
         changes = ", ".join(f"{name} from {_shown(now)} to {_shown(then)}" for name, now, then in self.lower.values)
         return f"{what}; lower {changes} ({self.lower.stage})"
 
@@ -208,7 +213,7 @@ def check_chain(scenario: Scenario, search: bool = True) -> ChainGains:
         worst = _worst(replace(scenario, nodes=settings), cases)
         if worst.grows:
             lower = _lower(replace(scenario, nodes=settings), worst, slips) if search else None
-            return ChainGains(worst, lower)
+            return ChainGains(worst, lower, search)
         found.append(ChainGains(worst))
     return max(found, key=lambda one: one.worst.growth)
 
@@ -287,20 +292,26 @@ def least_stable(scenario: Scenario, margin: float = 1.0, slip: float = np.inf) 
             if (begun == 0 and row >= FIRST) or (row == settled and _growth(response) < GROWN):
                 begun, response, command = row, [], command + tap
             moved = max(moved, float(np.abs(rest.rates).max())) if row <= settled else moved
-            own_motion = row > settled and np.abs(rest.rates).max() > max(10.0 * moved, MOVES)
-            if _growth(response) > LARGE or np.abs(apart).max() > MOVES or own_motion:
+            wild = row > settled and np.abs(rest.rates).max() > max(10.0 * moved, MOVES)
+            wild = wild or _growth(response) > LARGE or np.abs(apart).max() > MOVES
+            if wild and len(response) >= FEWEST:
                 break
         rest.advance(wanted)
         tapped.advance(command)
+    else:
+        wild = False
     stop = rest.stop or tapped.stop
     rows = response if len(response) >= FEWEST else own
     if len(rows) < FEWEST:
         return ChainMode(np.inf, 0.0, margin, slip, stop or "nothing commands the arm")
-    modes = response_modes(np.array(rows), 1.0 / rate)
-    for mode in modes:
+    found = ChainMode(-np.inf, 0.0, margin, slip, stop)
+    for mode in response_modes(np.array(rows), 1.0 / rate):
         if mode.speed * len(rows) > TURNS * rate:
-            return ChainMode(mode.growth, mode.frequency, margin, slip, stop)
-    return ChainMode(-np.inf, 0.0, margin, slip, stop)
+            found = ChainMode(mode.growth, mode.frequency, margin, slip, stop)
+            break
+    if (wild or rows is own) and not found.grows:
+        return replace(found, stop="the arm does not come to rest")
+    return found
 
 
 def held(scenario: Scenario, slip: float = np.inf) -> Scenario:
