@@ -21,6 +21,7 @@ OUTPUTS = 12  # number of principal outputs used
 FLOOR = 1e-8  # relative size of singular values below which there are only rounding errors
 ORDER = 80  # largest number of modes
 SHARE = 1e-3  # amplitude of a mode at the end of the response, relative to the response there, below which it is noise
+GONE = 1e-6  # size relative to its largest below which a response has died away
 FEWEST = 12  # samples
 
 
@@ -32,16 +33,13 @@ class ResponseMode:
         growth: growth rate [1/s]; negative: decay rate.
         frequency: damped frequency [Hz]; 0 if it does not oscillate.
         share: amplitude at the end of the response, relative to the whole response there.
+        way: absolute value of the pole times the duration of the response [rad]: how far the mode was seen to change.
     """
 
     growth: float
     frequency: float
     share: float
-
-    @property
-    def speed(self) -> float:
-        """Absolute value of the pole [rad/s]: how fast the mode changes."""
-        return float(np.hypot(self.growth, 2.0 * np.pi * self.frequency))
+    way: float
 
 
 def response_modes(response: Array, period: float) -> tuple[ResponseMode, ...]:
@@ -61,6 +59,8 @@ def response_modes(response: Array, period: float) -> tuple[ResponseMode, ...]:
     y = y[:, size > 0.0] / size[size > 0.0]
     if y.shape[1] == 0:
         return ()
+    sizes = np.linalg.norm(y, axis=1)
+    y = y[: max(int(np.flatnonzero(sizes > GONE * sizes.max())[-1]) + 1, FEWEST)]  # the rest is rounding errors
     left, values, _ = np.linalg.svd(y, full_matrices=False)
     kept = min(OUTPUTS, int(np.count_nonzero(values > FLOOR * values[0])))
     y = left[:, :kept] * values[:kept]
@@ -84,7 +84,9 @@ def response_modes(response: Array, period: float) -> tuple[ResponseMode, ...]:
     shares = np.linalg.norm(powers[tail], axis=0) * np.linalg.norm(amplitudes, axis=1) / whole
     s = np.log(z.astype(complex)) / period
     modes = [
-        ResponseMode(float(pole.real), abs(float(pole.imag)) / (2.0 * np.pi), float(share))
+        ResponseMode(
+            float(pole.real), abs(float(pole.imag)) / (2.0 * np.pi), float(share), abs(complex(pole)) * period * len(y)
+        )
         for pole, share in zip(s, shares, strict=True)
         if pole.imag >= -1e-9 and share > SHARE
     ]

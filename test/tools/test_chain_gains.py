@@ -90,8 +90,9 @@ def test_the_gain_to_lower_is_named_and_enough(monkeypatch):
     assert check_chain(lowered, search=False).stable
 
 
-def test_gains_within_a_fifth_of_instability_are_refused():
+def test_gains_within_a_fifth_of_instability_are_refused(monkeypatch):
     """Stable as they are; unstable with all of them raised."""
+    monkeypatch.setattr(chain_gains, "LONGEST", 2.0)  # [s]
     scenario, law = planar(55.0, 2)
     raised = law | {"servo_position_gain": (55.0 * 1.2) ** 2, "servo_velocity_gain": 2.0 * 55.0 * 1.2}
     assert exact(scenario, law, 2).real < 0.0 < exact(scenario, raised, 2).real
@@ -99,7 +100,8 @@ def test_gains_within_a_fifth_of_instability_are_refused():
     assert not found.stable and "close to instability: with all gains raised by 20 %" in found.text()
 
 
-def test_gains_that_an_event_sets_are_examined():
+def test_gains_that_an_event_sets_are_examined(monkeypatch):
+    monkeypatch.setattr(chain_gains, "LONGEST", 2.0)  # [s]
     scenario, _ = planar(30.0, 2)
     assert check_chain(scenario, search=False).stable
     event = load_scenario(CONFIG / "planar_3r" / "scenarios" / "push_damped.yaml").events[0]
@@ -142,7 +144,8 @@ def test_a_derived_bandwidth_is_scaled_too():
     assert raised["torque_bandwidth"] == pytest.approx(1.2 * 500.0 / 3.0)
 
 
-def test_a_file_is_reported_and_a_sweep_is_refused(capsys):
+def test_a_file_is_reported_and_a_sweep_is_refused(monkeypatch):
+    monkeypatch.setattr(chain_gains, "LONGEST", 2.0)  # [s]
     path = CONFIG / "planar_3r" / "scenarios" / "push_passive.yaml"
     text, fine = check_file(path)
     assert fine and "push_passive: stable, also with all gains raised by 20 %" in text

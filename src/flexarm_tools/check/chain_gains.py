@@ -276,13 +276,14 @@ def least_stable(scenario: Scenario, margin: float = 1.0, slip: float = np.inf) 
         held(scenario if margin == 1.0 else with_gains(scenario, margin), slip), duration=(ticks + 1) / rate
     )
     rest, tapped = (_Chain(still, late=scenario.mode != "lockstep") for _ in range(2))
-    tap, begun, moved = _tap(scenario, rest.run.model), 0, 0.0
+    tap, begun, moved, wild = _tap(scenario, rest.run.model), 0, 0.0, True
     own: list[Array] = []
     response: list[Array] = []
     for row in range(ticks):
         wanted, command = rest.command(row), tapped.command(row)
         if rest.stop or tapped.stop or wanted is None or command is None:
             if begun:
+                wild = True
                 break
         else:
             own.append(np.concatenate((rest.rates, wanted)))
@@ -306,7 +307,7 @@ def least_stable(scenario: Scenario, margin: float = 1.0, slip: float = np.inf) 
         return ChainMode(np.inf, 0.0, margin, slip, stop or "nothing commands the arm")
     found = ChainMode(-np.inf, 0.0, margin, slip, stop)
     for mode in response_modes(np.array(rows), 1.0 / rate):
-        if mode.speed * len(rows) > TURNS * rate:
+        if mode.way > TURNS:
             found = ChainMode(mode.growth, mode.frequency, margin, slip, stop)
             break
     if (wild or rows is own) and not found.grows:
