@@ -198,7 +198,7 @@ def blow_of(scenario: Scenario, run: ProcessRun, strength: float) -> Array:
     push = model.effort_limit * sides
     moved = np.abs(np.linalg.solve(model.blocks(rest).H_m, push)) * PAST / model.velocity_limit
     dry = np.array(scenario.plant.get("friction.coulomb", [0.0]))
-    return strength * push / moved.max() + 1.2 * dry * np.sign(sides)
+    return strength * push / moved.max() + dry * np.sign(sides)
 
 
 def grows(scenario: Scenario, strength: float) -> str:

@@ -19,6 +19,7 @@ from flexarm_core.types import Array
 BLOCKS = 40  # number of times in a column
 OUTPUTS = 12  # number of principal outputs used
 FLOOR = 1e-8  # relative size of singular values below which there are only rounding errors
+LEAST = 1e-7  # amplitude of a mode at the end, relative to the largest response, below which it is rounding
 ORDER = 80  # largest number of modes
 SHARE = 1e-3  # amplitude of a mode at the end of the response, relative to the response there, below which it is noise
 GONE = 1e-6  # size relative to its largest below which a response has died away
@@ -81,6 +82,7 @@ def response_modes(response: Array, period: float) -> tuple[ResponseMode, ...]:
     amplitudes = np.linalg.lstsq(powers, y.astype(complex), rcond=None)[0]
     tail = slice(len(y) - max(len(y) // 4, 4), None)
     whole = float(np.linalg.norm(y[tail])) or 1.0
+    largest = float(np.linalg.norm(y, axis=1).max()) * np.sqrt(len(y[tail]))
     shares = np.linalg.norm(powers[tail], axis=0) * np.linalg.norm(amplitudes, axis=1) / whole
     s = np.log(z.astype(complex)) / period
     modes = [
@@ -88,6 +90,6 @@ def response_modes(response: Array, period: float) -> tuple[ResponseMode, ...]:
             float(pole.real), abs(float(pole.imag)) / (2.0 * np.pi), float(share), abs(complex(pole)) * period * len(y)
         )
         for pole, share in zip(s, shares, strict=True)
-        if pole.imag >= -1e-9 and share > SHARE
+        if pole.imag >= -1e-9 and share > SHARE and share * whole > LEAST * largest
     ]
     return tuple(sorted(modes, key=lambda mode: -mode.growth))
