@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.base_wrench.newton_euler import ROWS, STATE, WIDTH
-from flexarm_core.base_wrench.sensed_bodies import COLUMNS
+from flexarm_core.base_wrench.sensed_bodies import COLUMNS, RATIO, WEIGHT
 from flexarm_core.compiled import pack, views
 from flexarm_core.types import Array
 
@@ -149,12 +149,12 @@ def pack_constants(
         sensor: (13,).
         armature: (n,).
         turning: (n,).
-        links: (B, 32).
-        described: (B, 32) links with the gravity parameters of the robot description.
+        links: (B, 33).
+        described: (B, 33) links with the gravity parameters of the robot description.
         table: counts, ends and values of a gravity table.
     """
     change = links - described
-    change[:, : COLUMNS - 4] = links[:, : COLUMNS - 4]  # weight and first moment are the last
+    change[:, :WEIGHT], change[:, RATIO] = links[:, :WEIGHT], links[:, RATIO]
     if np.array_equal(links, described):
         change = change[:0]
     parts = (np.zeros(0), np.zeros((0, 2)), np.zeros(0)) if table is None else table

@@ -32,6 +32,7 @@ from flexarm_core.base_wrench.sensed_bodies import (
     MASS,
     PARENT,
     PRISMATIC,
+    RATIO,
     ROTATION,
     SENSED,
     TRANSLATION,
@@ -58,7 +59,7 @@ def newton_euler(
     """Compute the torques at all joints above a sensor from the wrench that the sensor measures.
 
     Args:
-        links: (B, 32) see ``SensedBodies``.
+        links: (B, 33) see ``SensedBodies``.
         structure: (B, 5) see ``SensedBodies``.
         sensor: (13,) index of the body that holds the sensor (1); rotation (9) and translation (3) of the sensor frame
             in this body.
@@ -114,9 +115,13 @@ def newton_euler(
     for c in range(6):  # wrench on the base by the model: gravity wrench minus inertial wrench
         rest[c] = given[3 + c] - weight[c] + rest[c]
     for k in range(1, bodies):
+        if structure[k, SENSED]:
+            at = structure[k, COORDINATE]
+            out[TORQUE, at] = out[GRAVITY_TORQUE, at] = out[MODEL_TORQUE, at] = 0.0
+    for k in range(1, bodies):
         if not structure[k, SENSED]:
             continue
-        here, at = work[k], structure[k, COORDINATE]
+        here, at, ratio = work[k], structure[k, COORDINATE], links[k, RATIO]
         zx, zy, zz = here[Z], here[Z + 1], here[Z + 2]
         # dynamic wrench plus the inertial wrenches of all inboard bodies
         u0, u1, u2 = (
@@ -125,9 +130,9 @@ def newton_euler(
             f2 + whole[INERTIAL + 2] - here[INERTIAL + 2],
         )
         if structure[k, KIND] == PRISMATIC:
-            out[TORQUE, at] = -(zx * u0 + zy * u1 + zz * u2)
-            out[GRAVITY_TORQUE, at] = -(zx * here[GRAVITY] + zy * here[GRAVITY + 1] + zz * here[GRAVITY + 2])
-            out[MODEL_TORQUE, at] = zx * here[INERTIAL] + zy * here[INERTIAL + 1] + zz * here[INERTIAL + 2]
+            out[TORQUE, at] -= ratio * (zx * u0 + zy * u1 + zz * u2)
+            out[GRAVITY_TORQUE, at] -= ratio * (zx * here[GRAVITY] + zy * here[GRAVITY + 1] + zz * here[GRAVITY + 2])
+            out[MODEL_TORQUE, at] += ratio * (zx * here[INERTIAL] + zy * here[INERTIAL + 1] + zz * here[INERTIAL + 2])
             continue
         rx, ry, rz = sx - here[P], sy - here[P + 1], sz - here[P + 2]  # vector from the joint to the sensor
         # z . (M + r x F) = z . M + (z x r) . F
@@ -137,13 +142,13 @@ def newton_euler(
             n1 + whole[INERTIAL + 4] - here[INERTIAL + 4],
             n2 + whole[INERTIAL + 5] - here[INERTIAL + 5],
         )
-        out[TORQUE, at] = -(zx * v0 + zy * v1 + zz * v2 + ax * u0 + ay * u1 + az * u2)
+        out[TORQUE, at] -= ratio * (zx * v0 + zy * v1 + zz * v2 + ax * u0 + ay * u1 + az * u2)
         g = GRAVITY
-        out[GRAVITY_TORQUE, at] = -(
+        out[GRAVITY_TORQUE, at] -= ratio * (
             zx * here[g + 3] + zy * here[g + 4] + zz * here[g + 5] + ax * here[g] + ay * here[g + 1] + az * here[g + 2]
         )
         g = INERTIAL
-        out[MODEL_TORQUE, at] = (
+        out[MODEL_TORQUE, at] += ratio * (
             zx * here[g + 3] + zy * here[g + 4] + zz * here[g + 5] + ax * here[g] + ay * here[g + 1] + az * here[g + 2]
         )
 
@@ -158,7 +163,8 @@ def place(links: Array, structure: NDArray, motion: Array, work: Array) -> None:
     for k in range(1, len(links)):
         link, up, here = links[k], work[structure[k, PARENT]], work[k]
         at = structure[k, COORDINATE]
-        q, rate, acceleration = motion[0, at], motion[1, at], motion[2, at]
+        ratio = link[RATIO]
+        q, rate, acceleration = ratio * motion[0, at], ratio * motion[1, at], ratio * motion[2, at]
         ux, uy, uz = link[AXIS], link[AXIS + 1], link[AXIS + 2]
         turns = structure[k, KIND] != PRISMATIC
         co, si = (math.cos(q), math.sin(q)) if turns else (1.0, 0.0)

@@ -17,7 +17,7 @@ from flexarm_core.types import Array
 
 # First columns of the quantities in ``links``.
 ROTATION, TRANSLATION, AXIS, MASS, CENTER, INERTIA = 0, 9, 12, 15, 16, 19
-WEIGHT, FIRST_MOMENT, COLUMNS = 28, 29, 32
+WEIGHT, FIRST_MOMENT, RATIO, COLUMNS = 28, 29, 32, 33
 # Columns of ``structure``.
 PARENT, KIND, COORDINATE, ABOVE, SENSED = range(5)
 REVOLUTE, PRISMATIC = 0, 1
@@ -35,9 +35,10 @@ class SensedBodies:
         n: number of actuated joints.
         sensed: (n,) whether the sensor carries the joint; torques are estimated for these joints only.
         names: (B) child link of the joint of each body; the first is the root link.
-        links: (B, 32) one row per body: rotation (9) and translation (3) of the joint frame in the parent body, joint
+        links: (B, 33) one row per body: rotation (9) and translation (3) of the joint frame in the parent body, joint
             axis (3), mass above the sensor (1), its center of mass (3), inertia about the center of mass (9), and, for
-            gravity only, mass (1) and first moment ``m c`` (3) [m, kg, kg*m, kg*m^2].
+            gravity only, mass (1) and first moment ``m c`` (3); motion of the joint per motion of its coordinate, 1
+            unless it follows another joint [m, kg, kg*m, kg*m^2].
         structure: (B, 5) parent index, kind (0 revolute, 1 prismatic), coordinate index, whether the body is above the
             sensor, and whether its joint is above the sensor.
         sensor_body: index of the body that holds the sensor.
@@ -62,7 +63,7 @@ class SensedBodies:
 
     def gravity_parameters(self) -> Array:
         """Return mass and first moment (w, 4) ``[m, m cx, m cy, m cz]`` of each body above the sensor [kg, kg*m]."""
-        return self.links[list(self.weighing), WEIGHT : FIRST_MOMENT + 3].copy()
+        return self.links[list(self.weighing), WEIGHT:RATIO].copy()
 
     def with_gravity_parameters(self, parameters: Array) -> SensedBodies:
         """Return a copy with other masses and first moments (w, 4) for gravity; inertial terms are unchanged.
@@ -75,7 +76,7 @@ class SensedBodies:
             names = ", ".join(self.names[k] for k in self.weighing)
             raise ConfigError(f"gravity parameters must be finite, of shape {wanted} for {names}; got {parameters}")
         links = self.links.copy()
-        links[list(self.weighing), WEIGHT : FIRST_MOMENT + 3] = parameters
+        links[list(self.weighing), WEIGHT:RATIO] = parameters
         return SensedBodies(
             self.sensor,
             self.sensor_frame,
@@ -114,17 +115,17 @@ def build_sensed_bodies(description: RobotDescription, sensor: str = "base_ft_se
     structure, links = [], []
     for index, (body, joint) in enumerate(tree.bodies.items()):
         kind = PRISMATIC if joint is not None and joint.kind == "prismatic" else REVOLUTE
-        coordinate = NOT_SENSED if joint is None else coordinates.index(joint.name)
+        coordinate = NOT_SENSED if joint is None else coordinates.index(joint.driver)
         carried = joint is not None and joint.parent in tree.carried
         above = any(link in tree.carried for link in tree.members[body])
         structure.append([tree.parents[index], kind, coordinate, int(above), int(carried)])
         links.append(tree.row(body, joint))
     n = len(description.actuated)
     table = np.array(structure, dtype=np.int64)
-    sensed = np.zeros(n, dtype=bool)
-    for row in table:
-        if row[SENSED] and row[COORDINATE] < n:
-            sensed[row[COORDINATE]] = True
+    driven, sensed = table[:, COORDINATE], np.ones(n, dtype=bool)
+    for row in table[(driven >= 0) & (driven < n)]:  # the torque of a coordinate is that of all its joints
+        sensed[row[COORDINATE]] &= bool(row[SENSED])
+    table[np.isin(driven, np.flatnonzero(~sensed)), SENSED] = 0
     if not sensed.any():
         raise ConfigError(f"force/torque sensor '{sensor}' carries no actuated joint: it must lie under the base")
     names = tuple(tree.bodies)
@@ -151,7 +152,7 @@ def build_bodies(description: RobotDescription, frame: str) -> tuple[Array, NDAr
         frame: name of the link.
 
     Returns:
-        ``links`` (B, 32) and ``structure`` (B, 5) as in :class:`SensedBodies`, for coordinates in the same order and a
+        ``links`` (B, 33) and ``structure`` (B, 5) as in :class:`SensedBodies`, for coordinates in the same order and a
         sensor that carries every body; index of the body of the link; (4, 4) transform from the link to this body.
 
     Raises:
@@ -162,7 +163,7 @@ def build_bodies(description: RobotDescription, frame: str) -> tuple[Array, NDAr
     structure, links = [], []
     for parent, (body, joint) in zip(tree.parents, tree.bodies.items(), strict=True):
         kind = PRISMATIC if joint is not None and joint.kind == "prismatic" else REVOLUTE
-        coordinate = NOT_SENSED if joint is None else coordinates.index(joint.name)
+        coordinate = NOT_SENSED if joint is None else coordinates.index(joint.driver)
         structure.append([parent, kind, coordinate, 1, int(joint is not None)])
         links.append(tree.row(body, joint))
     found = [(k, name) for k, name in enumerate(tree.bodies) if frame in tree.members[name]]
@@ -205,7 +206,7 @@ class _Tree:
         placed = np.eye(4) if joint is None else self._placed[body]
         row[ROTATION:TRANSLATION], row[TRANSLATION:AXIS] = placed[:3, :3].ravel(), placed[:3, 3]
         if joint is not None:
-            row[AXIS:MASS] = joint.axis
+            row[AXIS:MASS], row[RATIO] = joint.axis, joint.multiplier
         mass, moment = 0.0, np.zeros(3)
         parts = []
         for name, transform in self.members[body].items():
@@ -221,5 +222,5 @@ class _Tree:
             arm = place - center
             inertia += about + part * (arm @ arm * np.eye(3) - np.outer(arm, arm))
         row[MASS], row[CENTER:INERTIA], row[INERTIA:WEIGHT] = mass, center, inertia.ravel()
-        row[WEIGHT], row[FIRST_MOMENT:] = mass, moment
+        row[WEIGHT], row[FIRST_MOMENT:RATIO] = mass, moment
         return row

@@ -23,7 +23,7 @@ MOTION = 5  # length of a joint's row, see ``motion`` in begin_braking
 
 
 def build_levers(capsules: Array, links: Array) -> Array:
-    """Compute the levers (c, n) of capsules (c, 8) on a chain (n + 1, 13), prismatic joints at zero [m/rad | 1]."""
+    """Compute the levers (c, n) of capsules (c, 8) on a chain (n + 1, 15), prismatic joints at zero [m/rad | 1]."""
     levers = np.zeros((len(capsules), len(links) - 1))
     for row, capsule in zip(levers, capsules, strict=True):
         ends, last = capsule[1:7].reshape(2, 3), int(capsule[0])
@@ -45,7 +45,7 @@ def begin_braking(
         position: (n,) joint positions at x = 1 [rad | m].
         velocity: (n,) joint velocities up to x = 1 [rad/s | m/s].
         acceleration: (n,) acceleration limits, may be infinite [rad/s^2 | m/s^2].
-        links: (n + 1, 13) links of the chain.
+        links: (n + 1, 15) links of the chain.
         dt: sampling period [s].
         motion: (n, 5) output, for each joint: position at x = 0; displacement in the first sample; decrease of the
             displacement in each further sample; number of further samples until rest; upper bound on the total

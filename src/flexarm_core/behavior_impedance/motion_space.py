@@ -13,7 +13,17 @@ import math
 import numpy as np
 
 from flexarm_core.compiled import kernel
-from flexarm_core.robot.kinematic_chain import PRISMATIC, next_frame, turned_frame
+from flexarm_core.robot.kinematic_chain import (
+    KIND,
+    PLACE,
+    PRISMATIC,
+    RATIO,
+    add_slide,
+    add_turn,
+    next_frame,
+    seen_from,
+    turned_frame,
+)
 from flexarm_core.types import Array
 
 LOST = 1e-9  # [m] norm below which the remainder of a Jacobian row counts as linearly dependent
@@ -26,33 +36,35 @@ def arm_kinematics(links: Array, q: Array, frames: Array, J: Array) -> None:
     Args:
         links: links of the chain.
         q: (n,) joint positions [rad | m].
-        frames: (n + 1, 12) output in the base link frame, one row per frame: rotation row by row (9), origin (3) [m].
+        frames: (r + 1, 12) output in the base link frame: frames of the first r joints of the chain, and of the tool,
+            each rotation row by row (9), origin (3) [m].
         J: (6, n) output: tool Jacobian, rows ``[v; w]``, in base link axes.
     """
-    n = q.shape[0]
+    k, last = links.shape[0] - 1, frames.shape[0] - 1
+    for i in range(6):
+        for j in range(q.shape[0]):
+            J[i, j] = 0.0
     xx, xy, xz, yx, yy, yz, zx, zy, zz = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
     px, py, pz = 0.0, 0.0, 0.0
-    for i in range(n + 1):
+    for i in range(k + 1):
         rx, ry, rz, xx, xy, xz, yx, yy, yz, zx, zy, zz = next_frame(links, i, xx, xy, xz, yx, yy, yz, zx, zy, zz)
         px, py, pz = px + rx, py + ry, pz + rz
-        if i < n:
-            if links[i, 12] == PRISMATIC:
-                px, py, pz = px + q[i] * xz, py + q[i] * yz, pz + q[i] * zz
+        if i < k:
+            place, ratio = int(links[i, PLACE]), links[i, RATIO]
+            moved = ratio * q[place]
+            if links[i, KIND] == PRISMATIC:
+                px, py, pz = px + moved * xz, py + moved * yz, pz + moved * zz
+                add_slide(J, place, ratio, xz, yz, zz)
             else:
-                xx, xy, yx, yy, zx, zy = turned_frame(q[i], xx, xy, yx, yy, zx, zy)
-        frames[i, 0], frames[i, 1], frames[i, 2] = xx, xy, xz
-        frames[i, 3], frames[i, 4], frames[i, 5] = yx, yy, yz
-        frames[i, 6], frames[i, 7], frames[i, 8] = zx, zy, zz
-        frames[i, 9], frames[i, 10], frames[i, 11] = px, py, pz
-    for i in range(n):
-        d, e, f = frames[i, 2], frames[i, 5], frames[i, 8]
-        if links[i, 12] == PRISMATIC:
-            J[0, i], J[1, i], J[2, i] = d, e, f
-            J[3, i], J[4, i], J[5, i] = 0.0, 0.0, 0.0
-        else:
-            a, b, c = px - frames[i, 9], py - frames[i, 10], pz - frames[i, 11]
-            J[0, i], J[1, i], J[2, i] = e * c - f * b, f * a - d * c, d * b - e * a
-            J[3, i], J[4, i], J[5, i] = d, e, f
+                add_turn(J, place, ratio, px, py, pz, xz, yz, zz)
+                xx, xy, yx, yy, zx, zy = turned_frame(moved, xx, xy, yx, yy, zx, zy)
+        row = i if i < k else last
+        if i == k or i < last:
+            frames[row, 0], frames[row, 1], frames[row, 2] = xx, xy, xz
+            frames[row, 3], frames[row, 4], frames[row, 5] = yx, yy, yz
+            frames[row, 6], frames[row, 7], frames[row, 8] = zx, zy, zz
+            frames[row, 9], frames[row, 10], frames[row, 11] = px, py, pz
+    seen_from(J, px, py, pz)
 
 
 @kernel

@@ -84,7 +84,8 @@ class DeflectedArm:
                 bent[:3, :3] = Rotation.from_rotvec(turn).as_matrix() @ mount[:3, :3]
                 bent[:3, 3] = mount[:3, 3] + shift
                 mount = bent
-            placed[joint.child] = placed[joint.parent] @ mount @ _motion(joint, positions.get(joint.name, 0.0))
+            position = joint.multiplier * positions.get(joint.driver, 0.0)
+            placed[joint.child] = placed[joint.parent] @ mount @ _motion(joint, position)
         return placed
 
     def bend(self, link: str, points: Array, sample: ArmSample, factor: float) -> Array:

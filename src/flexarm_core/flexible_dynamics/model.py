@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.entrance import ANY, expect, finite, integers, number
-from flexarm_core.errors import InputError
+from flexarm_core.errors import InputError, RobotDescriptionError
 from flexarm_core.flexible_dynamics import dense, integration, kinematics, recursion
 from flexarm_core.flexible_dynamics.bodies import make_bodies, node_place
 from flexarm_core.flexible_dynamics.external_wrenches import add_wrench, body_pose
@@ -100,6 +100,12 @@ class FlexibleModel:
         if isinstance(description, str):
             description = parse_robot_description(description)
         self.description = expect("description", description, RobotDescription)
+        for joint in description.coupled:
+            raise RobotDescriptionError(
+                f"joint '{joint.name}' follows '{joint.mimic}' (<mimic>), which models of flexible links do not take:"
+                f" make '{joint.name}' fixed, or hold '{joint.mimic}'; with rigid links it may follow",
+                joint=joint.name,
+            )
         gravity = finite("gravity", gravity, 3)
         self.tool_frame = description.tool_frame(tool_frame)
         self.modal_data: dict[str, ModalData] = {} if rigid else load_flexible_links(description)

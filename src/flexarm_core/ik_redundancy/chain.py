@@ -5,13 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite
-from flexarm_core.errors import RobotDescriptionError
-from flexarm_core.robot.description import RobotDescription
-from flexarm_core.robot.dynamics_check import coupled
-from flexarm_core.robot.kinematic_chain import PRISMATIC, joints_inboard, link_rows, next_frame, turned_frame
+from flexarm_core.errors import ConfigError, RobotDescriptionError
+from flexarm_core.robot.description import Joint, RobotDescription
+from flexarm_core.robot.kinematic_chain import (
+    KIND,
+    PLACE,
+    PRISMATIC,
+    RATIO,
+    REVOLUTE,
+    add_slide,
+    add_turn,
+    joints_inboard,
+    link_rows,
+    next_frame,
+    seen_from,
+    turned_frame,
+)
 from flexarm_core.turns import Turns
 from flexarm_core.types import Array
 
@@ -21,18 +34,24 @@ class Chain:
     """Kinematics of the tool relative to the base link.
 
     Attributes:
-        joint_names: (n) names of the joints, base first.
+        joint_names: (n) names of the driven joints, in the order of the description.
+        moving: (k) names of the joints on the way to the tool, base first; ``k > n`` if some follow others.
         turns: differences of the positions of these joints.
+        kinds: (n,) type of these joints (0 revolute, 1 prismatic).
+        whole_turns: (n,) whether a whole turn of the joint leads to the same place.
         base_frame: link in whose frame poses are expressed.
         tool_frame: link whose frame is the tool frame.
-        links: (n + 1, 13) one row per joint and one for the tool, see :class:`KinematicChain`.
+        links: (k + 1, 15) one row per joint and one for the tool, see :class:`KinematicChain`.
         lower: (n,) lower position limits, infinite if there are none [rad | m].
         upper: (n,) upper position limits, infinite if there are none [rad | m].
         velocity_limit: (n,) velocity limits, infinite if there are none [rad/s | m/s].
     """
 
     joint_names: tuple[str, ...]
+    moving: tuple[str, ...]
     turns: Turns
+    kinds: Array
+    whole_turns: NDArray[np.bool_]
     base_frame: str
     tool_frame: str
     links: Array
@@ -47,6 +66,12 @@ class Chain:
     def n(self) -> int:
         """Number of joints."""
         return len(self.joint_names)
+
+    def check_uncoupled(self, what: str) -> None:
+        """Raise ConfigError if joints on the way to the tool follow others, which something does not take."""
+        if self.moving != self.joint_names:
+            name = next(name for name in self.moving if name not in self.joint_names)
+            raise ConfigError(f"{what} does not take joint '{name}', which follows another one (<mimic>): leave it out")
 
     def pose(self, position: Array) -> tuple[Array, Array]:
         """Compute position (3,) [m] and rotation (3, 3) of the tool at joint positions (n,)."""
@@ -64,25 +89,29 @@ class Chain:
 def build_chain(description: RobotDescription, tool_frame: str = "") -> Chain:
     """Build the chain from the link that carries the arm to the tool.
 
+    Joints that follow others (``<mimic>``) have no coordinate of their own; the one that they follow may lie elsewhere.
+
     Args:
         description: description of the robot.
         tool_frame: link to use as tool; empty: ``tool0`` or the only tip link.
 
     Raises:
-        RobotDescriptionError: there is no actuated joint between base and tool, or one that follows another.
+        RobotDescriptionError: there is no actuated joint between base and tool.
     """
     tool, base = description.tool_frame(tool_frame), description.base_frame
     path = joints_inboard(description, tool, base)
-    joints = [joint for joint in path if joint.kind != "fixed"]
+    drivers = {joint.driver for joint in path if joint.kind != "fixed"}
+    joints = [description.joints[name] for name in description.actuated if name in drivers]
     if not joints or path[0].parent != base:
         raise RobotDescriptionError(f"no actuated joint lies between '{base}' and the tool frame '{tool}'")
-    for joint in joints:
-        if joint.mimic:
-            raise coupled(joint)
-    names, links = link_rows(path, [joint.name for joint in joints], np.eye(4))
+    coordinates = tuple(joint.name for joint in joints)
+    names, links = link_rows(path, coordinates, np.eye(4))
     return Chain(
-        joint_names=tuple(names),
+        joint_names=coordinates,
+        moving=tuple(names),
         turns=Turns([joint.endless for joint in joints]),
+        kinds=np.array([PRISMATIC if joint.kind == "prismatic" else REVOLUTE for joint in joints]),
+        whole_turns=np.array([_returns(joint, description) for joint in joints]),
         base_frame=base,
         tool_frame=tool,
         links=links,
@@ -92,29 +121,34 @@ def build_chain(description: RobotDescription, tool_frame: str = "") -> Chain:
     )
 
 
+def _returns(joint: Joint, description: RobotDescription) -> bool:
+    """Return whether a whole turn of a driven joint leads to the same place, with all joints that follow it."""
+    moved = [other for other in description.joints.values() if other.kind != "fixed" and other.driver == joint.name]
+    return all(other.kind != "prismatic" and other.multiplier == round(other.multiplier) for other in moved)
+
+
 @kernel
 def tool_kinematics(links: Array, q: Array, p: Array, R: Array, J: Array) -> None:
     """Write the tool pose to ``p`` (3,), ``R`` (3, 3) and the Jacobian ``[v; w]`` to ``J`` (6, n), axes of the base."""
-    n = q.shape[0]
+    k = links.shape[0] - 1
+    for i in range(6):
+        for j in range(q.shape[0]):
+            J[i, j] = 0.0
     xx, xy, xz, yx, yy, yz, zx, zy, zz = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
     px, py, pz = 0.0, 0.0, 0.0
-    for i in range(n + 1):
+    for i in range(k + 1):
         rx, ry, rz, xx, xy, xz, yx, yy, yz, zx, zy, zz = next_frame(links, i, xx, xy, xz, yx, yy, yz, zx, zy, zz)
         px, py, pz = px + rx, py + ry, pz + rz
-        if i < n:
-            if links[i, 12] == PRISMATIC:
-                px, py, pz = px + q[i] * xz, py + q[i] * yz, pz + q[i] * zz
-                J[0, i], J[1, i], J[2, i] = xz, yz, zz
-                J[3, i], J[4, i], J[5, i] = 0.0, 0.0, 0.0
+        if i < k:
+            place, ratio = int(links[i, PLACE]), links[i, RATIO]
+            moved = ratio * q[place]
+            if links[i, KIND] == PRISMATIC:
+                px, py, pz = px + moved * xz, py + moved * yz, pz + moved * zz
+                add_slide(J, place, ratio, xz, yz, zz)
             else:
-                J[0, i], J[1, i], J[2, i] = px, py, pz
-                J[3, i], J[4, i], J[5, i] = xz, yz, zz
-                xx, xy, yx, yy, zx, zy = turned_frame(q[i], xx, xy, yx, yy, zx, zy)
-    for i in range(n):
-        if links[i, 12] != PRISMATIC:
-            a, b, c = px - J[0, i], py - J[1, i], pz - J[2, i]
-            d, e, f = J[3, i], J[4, i], J[5, i]
-            J[0, i], J[1, i], J[2, i] = e * c - f * b, f * a - d * c, d * b - e * a
+                add_turn(J, place, ratio, px, py, pz, xz, yz, zz)
+                xx, xy, yx, yy, zx, zy = turned_frame(moved, xx, xy, yx, yy, zx, zy)
+    seen_from(J, px, py, pz)
     p[0], p[1], p[2] = px, py, pz
     R[0, 0], R[0, 1], R[0, 2] = xx, xy, xz
     R[1, 0], R[1, 1], R[1, 2] = yx, yy, yz

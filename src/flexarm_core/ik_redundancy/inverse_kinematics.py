@@ -91,15 +91,15 @@ class InverseKinematics:
         if not np.all((lower <= upper) & (lower < math.inf) & (upper > -math.inf)):
             raise ConfigError(f"lower limits must not exceed the upper ones, got {lower} and {upper}")
         self._length = _length(chain)
-        prismatic = chain.links[:-1, 12] == PRISMATIC
-        endless = ~prismatic & (upper - lower >= FULL_TURN)
+        endless = chain.whole_turns & (upper - lower >= FULL_TURN)
         self._joints = np.array(
             [
-                np.where(prismatic, self._length, 1.0),
+                np.where(chain.kinds == PRISMATIC, self._length, 1.0),
                 lower,
                 upper,
                 np.where(endless, -math.inf, lower),
                 np.where(endless, math.inf, upper),
+                endless,
             ]
         )
         self._trials = np.random.default_rng(seed).random((self.config.restarts, chain.n))
@@ -182,7 +182,7 @@ def _length(chain: Chain) -> float:
     Ranges of prismatic joints count as lengths.
     """
     reach = float(np.linalg.norm(chain.links[1:, 9:12], axis=1).sum())
-    for kind, lower, upper in zip(chain.links[:-1, 12], chain.lower, chain.upper, strict=True):
+    for kind, lower, upper in zip(chain.kinds, chain.lower, chain.upper, strict=True):
         if kind == PRISMATIC and upper - lower <= LONGEST:
             reach += upper - lower
     return reach / 3.0 if reach > 1e-3 else 1.0

@@ -16,9 +16,8 @@ import math
 
 from flexarm_core.compiled import kernel
 from flexarm_core.ik_redundancy.chain import tool_kinematics
-from flexarm_core.ik_redundancy.newton_step import FLOOR, HIGH, LOW, LOWER, SCALE, UPPER, damped_step, weigh
+from flexarm_core.ik_redundancy.newton_step import ENDLESS, FLOOR, HIGH, LOW, LOWER, SCALE, UPPER, damped_step, weigh
 from flexarm_core.kernels.rotations import rotation_error
-from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
 # Purpose of a descent: reach the pose; move along the solutions to the start; approach the nearest pose.
@@ -37,7 +36,7 @@ EDGE = 1e-3  # [rad] by which a search may end beyond a limit and is not taken t
 
 def work_size(n: int) -> int:
     """Return the size of the work array of :func:`search`."""
-    return 18 * n + 63
+    return 19 * n + 63
 
 
 @kernel
@@ -60,8 +59,9 @@ def search(
 
     Args:
         links: links of the chain.
-        joints: (5, n) rows: motion that counts as 1 (1 rad, or a length in meters); lower and upper position limit;
-            lower and upper limit during the search, infinite for joints that may be shifted by full turns afterwards.
+        joints: (6, n) rows: motion that counts as 1 (1 rad, or a length in meters); lower and upper position limit;
+            lower and upper limit during the search, infinite for joints that may be shifted by full turns afterwards;
+            whether the joint may be.
         trials: (r, n) in [0, 1): start positions of restarts, relative to the limits.
         start: (n,) start of the first attempt, clipped to the limits [rad | m].
         position: (3,) desired position [m].
@@ -87,7 +87,7 @@ def search(
         if attempt > 0:
             for i in range(n):
                 low, high = joints[LOW, i], joints[HIGH, i]
-                if low == -math.inf or high == math.inf or links[i, 12] == PRISMATIC:
+                if low == -math.inf or high == math.inf or not joints[ENDLESS, i]:
                     low = max(low, origin[i] - math.pi * joints[SCALE, i])
                     high = min(high, origin[i] + math.pi * joints[SCALE, i])
                 q[i] = low + (high - low) * trials[attempt - 1, i]
@@ -123,7 +123,7 @@ def search(
             links, joints, origin, position, rotation, weight, tolerance, APPROACH, APPROACH_STEPS, result, rest
         )
         total += count
-        _to_limits(links, joints, origin, result)
+        _to_limits(joints, origin, result)
     _measure(links, result, position, rotation, weight, rest, errors)
     return found, attempt, total
 
@@ -150,14 +150,14 @@ def _into_limits(
         Number of further steps, squared distance to the start.
     """
     n, taken = q.shape[0], 0
-    bounded, near, rest = work[: 5 * n].reshape((5, n)), work[5 * n : 6 * n], work[6 * n :]
+    bounded, near, rest = work[: 6 * n].reshape((6, n)), work[6 * n : 7 * n], work[7 * n :]
     for i in range(n):
         near[i] = q[i]
-        for row in range(5):
+        for row in range(6):
             bounded[row, i] = joints[row, i]
     just = False
     for i in range(n):
-        if _is_endless(links, joints, i):
+        if _is_endless(joints, i):
             near[i] = _nearest_turn(q[i], start[i])
             inside = min(max(near[i], joints[LOWER, i]), joints[UPPER, i])
             if 0.0 < abs(near[i] - inside) < EDGE:
@@ -169,13 +169,13 @@ def _into_limits(
         if reached:
             for i in range(n):
                 q[i] = near[i]
-    return taken, _to_limits(links, joints, start, q)
+    return taken, _to_limits(joints, start, q)
 
 
 @kernel
-def _is_endless(links: Array, joints: Array, i: int) -> bool:
+def _is_endless(joints: Array, i: int) -> bool:
     """Return whether a joint may be shifted by full turns."""
-    return links[i, 12] != PRISMATIC and joints[HIGH, i] - joints[LOW, i] == math.inf
+    return joints[ENDLESS, i] > 0.0 and joints[HIGH, i] - joints[LOW, i] == math.inf
 
 
 @kernel
@@ -185,12 +185,12 @@ def _nearest_turn(q: float, start: float) -> float:
 
 
 @kernel
-def _to_limits(links: Array, joints: Array, start: Array, q: Array) -> float:
+def _to_limits(joints: Array, start: Array, q: Array) -> float:
     """Shift joints by full turns into their limits, nearest to the start; return the squared distance to the start."""
     turn, distance = 2.0 * math.pi, 0.0
     for i in range(q.shape[0]):
         lower, upper = joints[LOWER, i], joints[UPPER, i]
-        if _is_endless(links, joints, i):
+        if _is_endless(joints, i):
             q[i] = _nearest_turn(q[i], start[i])
             if q[i] > upper:
                 q[i] -= turn * math.ceil((q[i] - upper) / turn)

@@ -16,7 +16,7 @@ from flexarm_core.compiled import kernel
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.types import Array
 
-SCALE, LOWER, UPPER, LOW, HIGH = range(5)  # rows of ``joints``
+SCALE, LOWER, UPPER, LOW, HIGH, ENDLESS = range(6)  # rows of ``joints``
 FLOOR = 1e-9  # keeps the system solvable if rows are linearly dependent; too small to slow the last steps
 # Share of the distance back to the start per step, and the largest such step [rad]: the full distance at once would not
 # converge where the solution manifold is strongly curved.

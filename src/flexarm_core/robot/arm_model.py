@@ -6,7 +6,7 @@ Notation (Nenchev et al. 1999, equation 1), for ``n`` actuated joints ``q`` and 
     [H_bm^T H_m ] [qdd  ] + [D_m qd            ] + [c_m] = [tau]
 
 The base consists of passive joints of the URDF. Therefore all blocks are rows and columns of the results of CRBA and
-RNEA for a single model.
+RNEA for a single model. Joints that follow others are coordinates of that model only (:mod:`coupled_joints`).
 """
 
 from __future__ import annotations
@@ -93,6 +93,8 @@ class ArmModel:
         gravity: (3,) gravity vector in the root link frame [m/s^2].
         weighs: whether there is gravity.
         hand: (6, 6) spatial inertia of what the last joint carries, in the tool frame [kg, kg*m, kg*m^2].
+        spread: (k, n) matrix ``G`` from motions of the actuated joints to those of all joints of the arm: them, then
+            the ones that follow them; None if no joint follows another.
         base_to_tool: chain from the base link to the tool, for joint positions (n,).
         world_to_tool: chain from the root link to the tool, for joint positions and base deflection (n + m,).
     """
@@ -149,12 +151,20 @@ class ArmModel:
             raise RobotDescriptionError(f"Pinocchio cannot read the robot description: {error}") from error
         model.gravity.linear = gravity
         self._model = model
-        ids = {name: model.getJointId(name) for name in (*self.joint_names, *self.elastic_joint_names)}
+        following = self.description.coupled
+        moving = (*self.joint_names, *[joint.name for joint in following])
+        ids = {name: model.getJointId(name) for name in (*moving, *self.elastic_joint_names)}
         unknown = next((name for name, number in ids.items() if number >= model.njoints), None)
         if unknown is not None:
             raise RobotDescriptionError(f"Pinocchio finds no joint {unknown!r} in the robot description")
         self._actuated_v = np.array([model.joints[ids[name]].idx_v for name in self.joint_names])
         self._add_armature()
+        self._moved_v = np.array([model.joints[ids[name]].idx_v for name in moving])
+        self.spread: Array | None = None
+        if following:
+            self.spread = np.vstack((np.eye(self.n), np.zeros((len(following), self.n))))
+            for row, joint in enumerate(following, self.n):
+                self.spread[row, self.joint_names.index(joint.mimic)] = joint.multiplier
         self._weightless = model.copy()
         self._weightless.gravity.linear = np.zeros(3)
         self._data = model.createData()
@@ -163,20 +173,20 @@ class ArmModel:
         self.weighs = bool(gravity.any())
         self._rest, self._none = np.zeros(model.nv), np.zeros(self.m)
         # A continuous joint is (cos, sin) in Pinocchio's configuration, but a single coordinate in this class.
-        names = (*self.joint_names, *self.elastic_joint_names)
+        names = (*moving, *self.elastic_joint_names)
         linear = [i for i, name in enumerate(names) if model.joints[ids[name]].nq == 1]
         circular = [i for i, name in enumerate(names) if model.joints[ids[name]].nq == 2]
         first_q = np.array([model.joints[ids[name]].idx_q for name in names])
         self._linear, self._linear_q = np.array(linear, dtype=int), first_q[linear]
         self._circular, self._circular_q = np.array(circular, dtype=int), first_q[circular]
         self._order = np.argsort(first_q)  # of [actuated; elastic] positions, used if no joint is circular
-        self._order_v = np.argsort(np.concatenate((self._actuated_v, self._elastic_v)))
+        self._order_v = np.argsort(np.concatenate((self._moved_v, self._elastic_v)))
         self._elastic_first = not circular and np.array_equal(self._order, np.roll(np.arange(len(names)), self.m))
         self._walk(ids)
-        joints = [self.description.joints[name] for name in names]
-        axes = [joint.axis for joint in joints]
-        self._tree = pack_constants(model, [ids[name] for name in names], axes, self.D_m, self.K_b, self.D_b)
-        self._sweep, _ = allocate(view_sweep, len(names))
+        if not following:  # the articulated-body algorithm takes a coordinate for each joint
+            axes = [self.description.joints[name].axis for name in names]
+            self._tree = pack_constants(model, [ids[name] for name in names], axes, self.D_m, self.K_b, self.D_b)
+            self._sweep, _ = allocate(view_sweep, len(names))
 
     def _walk(self, ids: dict[str, int]) -> None:
         """Build the kinematic chains of tool and base link, and find the first joint of every arm.
@@ -192,15 +202,20 @@ class ArmModel:
         self.base_to_tool = kinematic_chain(description, self.tool_frame, self.joint_names, seen)
         coordinates = (*self.joint_names, *self.elastic_joint_names)
         self.world_to_tool = kinematic_chain(description, self.tool_frame, coordinates)
-        movable = set(self._actuated_v)
+        movable = set(self._moved_v)
         moved = (j for j in range(1, self._model.njoints) if self._is_moved(j, movable))
         self.mass = float(sum(self._model.inertias[j].mass for j in moved))
         frame = self._model.frames[self._model.getFrameId(self.tool_frame)]
         self.hand: Array = frame.placement.actInv(self._model.inertias[frame.parentJoint]).matrix()
         self._arms = [
-            (ids[name], place, kinematic_chain(description, description.joints[name].child, (name,), seen).links)
-            for place, name in enumerate(self.joint_names)
-            if not self._has_actuated_ancestor(ids[name], movable)
+            (
+                ids[name],
+                self.joint_names.index(joint.driver),
+                joint.multiplier,
+                kinematic_chain(description, joint.child, (joint.driver,), seen).links,
+            )
+            for name, joint in description.joints.items()
+            if joint.driver in self.joint_names and not self._has_actuated_ancestor(ids[name], movable)
         ]
 
     def _add_armature(self) -> None:
@@ -231,6 +246,8 @@ class ArmModel:
         return self._configuration(finite("position", position, self.n), finite("deflection", deflection, self.m))
 
     def _configuration(self, position: Array, deflection: Array) -> Array:
+        if self.spread is not None:
+            position = self.spread @ position
         if self._elastic_first:
             return np.concatenate((deflection, position))
         angles = np.concatenate((position, deflection))
@@ -248,10 +265,17 @@ class ArmModel:
         return self._velocity(finite("velocity", velocity, self.n), finite("rate", rate, self.m))
 
     def _velocity(self, velocity: Array, rate: Array) -> Array:
+        if self.spread is not None:
+            velocity = self.spread @ velocity
         if self._elastic_first:
             return np.concatenate((rate, velocity))
         v: Array = np.concatenate((velocity, rate))[self._order_v]
         return v
+
+    def _driven(self, force: Array) -> Array:
+        """Return the part (n, ...) of Pinocchio's forces, or of rows of them, that acts on the driven joints."""
+        found: Array = force[self._moved_v]
+        return found if self.spread is None else self.spread.T @ found
 
     def check_state(self, state: ArmState) -> None:
         """Raise InputError unless the state has the shapes of this arm and finite numbers.
@@ -293,7 +317,13 @@ class ArmModel:
             n, m = self.n, self.m
             out = DynamicsBlocks(*[np.empty(shape) for shape in ((m, m), (m, n), (n, n), m, n, m)])
         H, c = pin.crba(self._model, self._data, q), pin.rnea(self._model, self._data, q, v, self._rest)
-        split(H, c, self._elastic_v, self._actuated_v, out.H_b, out.H_bm, out.H_m, out.c_b, out.c_m)
+        if self.spread is None:
+            split(H, c, self._elastic_v, self._actuated_v, out.H_b, out.H_bm, out.H_m, out.c_b, out.c_m)
+        else:
+            G, k = self.spread, len(self.spread)
+            H_bm, H_m, c_m = np.empty((self.m, k)), np.empty((k, k)), np.empty(k)
+            split(H, c, self._elastic_v, self._moved_v, out.H_b, H_bm, H_m, out.c_b, c_m)
+            out.H_bm[:], out.H_m[:], out.c_m[:] = H_bm @ G, G.T @ H_m @ G, G.T @ c_m
         out.dH_bm_qd[:] = out.c_b
         if self.weighs or state.deflection_rate.dot(state.deflection_rate) > 0.0:
             v[self._elastic_v] = 0.0
@@ -365,29 +395,40 @@ class ArmModel:
         q = self._configuration(state.position, state.deflection)
         v = self._velocity(state.velocity, state.deflection_rate)
         load = pin.rnea(self._model, self._data, q, v, self._velocity(acceleration, self._none))
-        effort: Array = load[self._actuated_v] + self.D_m * state.velocity
-        return effort
+        return self._driven(load) + self.D_m * state.velocity
 
     def forward_dynamics(self, state: ArmState, effort: Array) -> Array:
         """Return the joint accelerations that efforts, (n,) or rows of (k, n), cause on the elastic base.
 
-        This is the inverse of :meth:`inverse_dynamics`, by the articulated-body algorithm. Spring and damper forces
-        are applied as efforts of the elastic joints.
+        This is the inverse of :meth:`inverse_dynamics`, by the articulated-body algorithm, or with joints that follow
+        others by the equation of motion of the driven ones. Spring and damper forces are applied as efforts of the
+        elastic joints.
         """
         self.check_state(state)
         several = type(effort) is np.ndarray and effort.ndim == 2
         rows = len(effort) if several else 1
         effort = finite("effort", effort, rows, self.n) if several else finite("effort", effort, self.n)
+        if self.spread is not None:
+            return self._solved(state, effort)
         parts = (state.position, state.deflection, state.velocity, state.deflection_rate, effort.ravel())
         found: Array = np.empty((rows, self.n))
         accelerate(self._tree, self._sweep, np.concatenate(parts), found)
         return found if several else found[0]
 
+    def _solved(self, state: ArmState, effort: Array) -> Array:
+        """Return the joint accelerations that efforts, (n,) or rows of (k, n), cause."""
+        blocks = self.blocks(state)
+        base = self.D_b @ state.deflection_rate + self.K_b @ state.deflection + blocks.c_b
+        joints = effort - blocks.c_m - self.D_m * state.velocity
+        forces = np.concatenate((np.broadcast_to(-base, (*effort.shape[:-1], self.m)), joints), axis=-1)
+        H = np.block([[blocks.H_b, blocks.H_bm], [blocks.H_bm.T, blocks.H_m]])
+        return np.ascontiguousarray(np.linalg.solve(H, forces.T).T[..., self.m :])
+
     def gravity_effort(self, state: ArmState) -> Array:
         """Return the efforts (n,) that compensate gravity at rest."""
         self.check_state(state)
         q = self._configuration(state.position, state.deflection)
-        return pin.computeGeneralizedGravity(self._model, self._data, q)[self._actuated_v]
+        return self._driven(pin.computeGeneralizedGravity(self._model, self._data, q))
 
     def wrench_on_base(self, state: ArmState, acceleration: Array, base_acceleration: Array) -> Array:
         """Return the wrench (6,) ``[f; n]`` that the arm exerts on the base link, at its origin and in its axes.
@@ -403,9 +444,9 @@ class ArmModel:
         pin.rnea(self._model, self._data, q, v, self._velocity(acceleration, base_acceleration))
         total = np.zeros(6)
         forces = self._data.f
-        for joint, place, links in self._arms:
+        for joint, place, ratio, links in self._arms:
             # the joint exerts this wrench on its child link, expressed in the child frame
-            take_off(links, state.position[place], forces[joint].vector, total)
+            take_off(links, ratio * state.position[place], forces[joint].vector, total)
         return total
 
     def natural_frequencies(self, state: ArmState) -> Array:

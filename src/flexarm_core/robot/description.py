@@ -69,7 +69,9 @@ class Joint:
         friction: static friction ``<dynamics friction>`` [N*m | N].
         armature: rotor inertia reflected through the gear, 0 if ``<ros2_control>`` gives none [kg*m^2 | kg].
         mimic: joint that this joint mimics, ``q = multiplier * q_mimic + offset``; empty if it is independent.
-        multiplier, offset: factor, and offset [rad | m], of ``<mimic>``.
+        multiplier, offset: factor, and offset [rad | m], of ``<mimic>``. In the arm (:mod:`coupled_joints`) the joint
+            that is mimicked is a driven one, and its limits, damping, friction and rotor are those of both; the offset
+            is part of ``transform_child_to_parent``, and 0.
     """
 
     name: str
@@ -88,6 +90,11 @@ class Joint:
     mimic: str = ""
     multiplier: float = 1.0
     offset: float = 0.0
+
+    @property
+    def driver(self) -> str:
+        """Joint whose coordinate moves this joint: the one that it mimics, or itself."""
+        return self.mimic or self.name
 
     @property
     def endless(self) -> bool:
@@ -281,8 +288,13 @@ class RobotDescription:
 
     @property
     def base_frame(self) -> str:
-        """Base link, which carries the arm: parent of the first actuated joint, outboard of the elastic joints."""
-        return self.joints[self.actuated[0]].parent
+        """Base link, which carries the arm: parent of its first joint, outboard of the elastic joints."""
+        return next(joint.parent for joint in self.joints.values() if joint.driver in self.actuated)
+
+    @property
+    def coupled(self) -> tuple[Joint, ...]:
+        """Joints of the arm that follow an actuated one (``<mimic>``), in tree order."""
+        return tuple(joint for joint in self.joints.values() if joint.mimic)
 
     def tip_links(self) -> list[str]:
         """Return the names of the links without children; links on joints outside of the arm are not counted."""

@@ -1,4 +1,4 @@
-"""Checks of a description for dynamics: mass for every movable joint, physical inertias, no coupled joints."""
+"""Checks of a description for dynamics: mass for every movable joint, physical inertias, motors that give something."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ def check_dynamics(description: RobotDescription) -> None:
 def dynamics_errors(description: RobotDescription) -> list[RobotDescriptionError]:
     """Return all properties that make the dynamics of the robot invalid."""
     joints, links = description.joints, description.links
-    errors = [coupled(joint) for joint in joints.values() if joint.mimic]
-    errors += [
+    errors = [
         RobotDescriptionError(
             f"joint '{joint.name}' moves link '{joint.child}', which has no <inertial> with a mass:"
             " add mass, origin and inertia (dynamics need them)",
@@ -48,16 +47,6 @@ def dynamics_errors(description: RobotDescription) -> list[RobotDescriptionError
         if not joints[name].effort_limit > 0.0
     ]
     return errors
-
-
-def coupled(joint: Joint) -> RobotDescriptionError:
-    """Return the error for a joint of the arm that follows another one (``<mimic>``)."""
-    return RobotDescriptionError(
-        f"joint '{joint.name}' mimics '{joint.mimic}', and both belong to the arm: this is not supported; hold"
-        f" '{joint.mimic}' (robot: {{held: {{{joint.mimic}: 0.0}}}} in a scenario), or remove <mimic> and give"
-        f" '{joint.name}' a motor",
-        joint=joint.name,
-    )
 
 
 def with_shared_inertia(description: RobotDescription) -> dict[str, Link]:
@@ -84,14 +73,17 @@ def with_shared_inertia(description: RobotDescription) -> dict[str, Link]:
 
 
 def massless_joints(description: RobotDescription) -> list[Joint]:
-    """Return the joints that move no mass: neither the child link nor a link fixed to it has a mass."""
+    """Return the joints that move no mass: neither the child link nor a link fixed to it has a mass.
+
+    A joint that follows another one may: it has no coordinate of its own. Makers of palletizers put two in a row.
+    """
     fixed: dict[str, list[str]] = {}
     for joint in description.joints.values():
         if joint.kind == "fixed":
             fixed.setdefault(joint.parent, []).append(joint.child)
     found = []
     for joint in description.joints.values():
-        if joint.kind == "fixed":
+        if joint.kind == "fixed" or joint.mimic:
             continue
         rigid = [joint.child]
         for link in rigid:

@@ -83,10 +83,12 @@ def actuated_joints(
     """Return the names of the actuated joints, in tree order.
 
     These are the movable joints with a command interface; if no joint has one, all movable joints that are not elastic.
+    A joint that follows another one (``<mimic>``) has no motor, whatever it has else.
     """
     movable = [name for name, joint in joints.items() if joint.kind != "fixed"]
     springs = {joint.name for joint in elastic}
-    actuated = [name for name in movable if name not in springs and (not commanded or name in commanded)]
+    own = [name for name in movable if name not in springs and not joints[name].mimic]
+    actuated = [name for name in own if not commanded or name in commanded]
     if not actuated:
         if not movable:
             raise RobotDescriptionError("no actuated joint: no joint moves; give the robot an arm")
@@ -94,7 +96,7 @@ def actuated_joints(
             "no actuated joint: every movable joint is elastic or has no command interface; give one to each driven"
             " joint"
         )
-    free = [name for name in movable if name not in springs and name not in actuated and not joints[name].mimic]
+    free = [name for name in own if name not in actuated]
     if free:
         raise RobotDescriptionError(
             "; ".join(f"joint '{name}' moves joints of the arm but is neither actuated nor elastic" for name in free)
@@ -105,7 +107,7 @@ def actuated_joints(
     return tuple(actuated)
 
 
-def read_armatures(element: Element, actuated: tuple[str, ...]) -> dict[str, float]:
+def read_armatures(element: Element, actuated: tuple[str, ...], following: tuple[str, ...] = ()) -> dict[str, float]:
     """Return the reflected rotor inertias ``<param name="armature">`` of ``<ros2_control>`` by joint [kg*m^2 | kg]."""
     armatures = {}
     for tag in element.findall("./ros2_control/joint"):
@@ -113,7 +115,7 @@ def read_armatures(element: Element, actuated: tuple[str, ...]) -> dict[str, flo
         for param in tag.findall("param"):
             if param.get("name") != "armature":
                 continue
-            if name not in actuated:
+            if name not in actuated and name not in following:
                 raise RobotDescriptionError(
                     f"joint '{name}' has an armature but no motor: only actuated joints take one:"
                     f" {', '.join(actuated)}",

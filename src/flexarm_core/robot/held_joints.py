@@ -24,7 +24,8 @@ def joints_outside(joints: Mapping[str, Joint], springs: Collection[str], comman
     """Return the joints that move but do not belong to the arm.
 
     They carry no joint of the arm, and no command of the arm moves them: they have no command interface where other
-    joints have one, or they are coupled with others by ``<mimic>``, as the fingers of a gripper are.
+    joints have one, or they are coupled with others by ``<mimic>``, as the fingers of a gripper are. Coupled joints
+    that carry ``tool0``, or the only tip, belong to the arm if the one that leads them is driven.
 
     Args:
         joints: joints by name, parents before children.
@@ -40,8 +41,15 @@ def joints_outside(joints: Mapping[str, Joint], springs: Collection[str], comman
         if name not in springs and (group[name] in coupled or (commanded and name not in commanded))
     }
     inboard = {joint.child: joint for joint in joints.values()}
+    parents = {joint.parent for joint in joints.values()}
+    tips = ["tool0"] if "tool0" in inboard else [link for link in inboard if link not in parents]
+    to_tool, link = set(), tips[0] if len(tips) == 1 else ""
+    while link in inboard:
+        name, link = inboard[link].name, inboard[link].parent
+        if name in moving and group[name] in coupled and (not commanded or group[name] in commanded):
+            to_tool.add(name)
     while True:
-        carriers: set[str] = set()
+        carriers = to_tool.copy()
         for name in moving:
             if name not in found:
                 link = moving[name].parent
@@ -143,7 +151,7 @@ def fixed_joint(joint: Joint, position: float) -> Joint:
     """Return a joint as a fixed one at a position [rad | m]."""
     transform = joint.transform_child_to_parent
     if position != 0.0:
-        motion = np.eye(4)
+        motion: Array = np.eye(4)
         if joint.kind == "prismatic":
             motion[:3, 3] = position * joint.axis
         else:
@@ -178,17 +186,22 @@ def write_held(element: Element, joints: Mapping[str, Joint], held: Mapping[str,
         if name not in held:
             continue
         tag.set("type", "fixed")
-        for part in [part for part in tag if part.tag in MOVING_PARTS or (part.tag == "origin" and held[name] != 0.0)]:
+        for part in [part for part in tag if part.tag in MOVING_PARTS]:
             tag.remove(part)
         if held[name] != 0.0:
-            transform = joints[name].transform_child_to_parent
-            tag.append(
-                Element("origin", xyz=_numbers(transform[:3, 3]), rpy=_numbers(pin.rpy.matrixToRpy(transform[:3, :3])))
-            )
+            set_origin(tag, joints[name].transform_child_to_parent)
     for tag in element.findall("./ros2_control/joint"):
         for part in tag.findall("./param[@name='armature']") if tag.get("name") in held else []:
             tag.remove(part)  # the rotor stands still
     return ElementTree.tostring(element, encoding="unicode")
+
+
+def set_origin(joint: Element, transform: Array) -> None:
+    """Write the transform (4, 4) from the child to the parent link of a joint into its tag."""
+    for part in joint.findall("origin"):
+        joint.remove(part)
+    rpy = pin.rpy.matrixToRpy(transform[:3, :3])
+    joint.append(Element("origin", xyz=_numbers(transform[:3, 3]), rpy=_numbers(rpy)))
 
 
 def _numbers(values: Array) -> str:

@@ -2,6 +2,7 @@
 
 Joint frames are rotated so that every joint moves along or about its own z axis. With the fixed transforms ``T_i``
 before joint ``i`` and ``T_end`` after the last joint, the pose of the link is ``T_1 Z(q_1) T_2 Z(q_2) ... T_end``.
+A joint that follows another one (``<mimic>``) moves by its ratio times the coordinate of that joint.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from flexarm_core.robot.description import Joint, RobotDescription
 from flexarm_core.types import Array
 
 REVOLUTE, PRISMATIC = 0.0, 1.0
+# Columns of ``links`` after rotation (9) and translation (3), and their number.
+KIND, RATIO, PLACE, COLUMNS = 12, 13, 14, 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +31,10 @@ class KinematicChain:
     """Joints that move a link, as arrays for compiled kernels.
 
     Attributes:
-        links: (k + 1, 13) one row per joint and one for the link: rotation (9, row by row) and translation (3) [m] of
-            the preceding fixed transform, and the joint type (0 revolute, 1 prismatic).
-        places: (k,) index of each joint in the coordinate vector of the chain.
+        links: (k + 1, 15) one row per joint and one for the link: rotation (9, row by row) and translation (3) [m] of
+            the preceding fixed transform, the joint type (0 revolute, 1 prismatic), the motion of the joint per motion
+            of its coordinate, and the index of that in the coordinate vector of the chain.
+        places: (k,) index of the coordinate of each joint.
     """
 
     links: Array
@@ -71,8 +75,8 @@ def kinematic_chain(
         begin: (4, 4) pose of the root link in the start frame of the chain; None: the start frame is the root link.
     """
     path = joints_inboard(description, link, description.root)
-    names, links = link_rows(path, coordinates, np.eye(4) if begin is None else begin)
-    return KinematicChain(links, np.array([coordinates.index(name) for name in names], dtype=np.int64))
+    _, links = link_rows(path, coordinates, np.eye(4) if begin is None else begin)
+    return KinematicChain(links, links[:-1, PLACE].astype(np.int64))
 
 
 def joints_inboard(description: RobotDescription, link: str, end: str) -> list[Joint]:
@@ -93,18 +97,19 @@ def link_rows(path: Iterable[Joint], coordinates: Sequence[str], begin: Array) -
     names, rows, fixed = [], [], begin
     for joint in path:
         fixed = fixed @ joint.transform_child_to_parent
-        if joint.name in coordinates:
+        if joint.kind != "fixed" and joint.driver in coordinates:
             turn = np.eye(4)
             turn[:3, :3] = _axis_to_z(joint.axis)
-            rows.append(_row(fixed @ turn, PRISMATIC if joint.kind == "prismatic" else REVOLUTE))
+            kind = PRISMATIC if joint.kind == "prismatic" else REVOLUTE
+            rows.append(_row(fixed @ turn, kind, joint.multiplier, coordinates.index(joint.driver)))
             names.append(joint.name)
             fixed = turn.T  # a pure rotation
-    rows.append(_row(fixed, 0.0))
+    rows.append(_row(fixed, 0.0, 0.0, 0.0))
     return names, np.array(rows)
 
 
-def _row(transform: Array, kind: float) -> Array:
-    return np.concatenate((transform[:3, :3].ravel(), transform[:3, 3], [kind]))
+def _row(transform: Array, *last: float) -> Array:
+    return np.concatenate((transform[:3, :3].ravel(), transform[:3, 3], last))
 
 
 def _axis_to_z(axis: Array) -> Array:
@@ -146,6 +151,35 @@ def turned_frame(angle: float, xx: float, xy: float, yx: float, yy: float, zx: f
     )  # fmt: skip
 
 
+@inlined_kernel
+def add_slide(J: Array, place: int, ratio: float, x: float, y: float, z: float) -> None:
+    """Add what a joint that slides along an axis does per motion of its coordinate to a Jacobian about the start."""
+    J[0, place] += ratio * x
+    J[1, place] += ratio * y
+    J[2, place] += ratio * z
+
+
+@inlined_kernel
+def add_turn(J: Array, place: int, ratio: float, a: float, b: float, c: float, x: float, y: float, z: float) -> None:
+    """Add what a joint that turns about an axis through (a, b, c) does, to a Jacobian about the start."""
+    J[0, place] += ratio * (b * z - c * y)
+    J[1, place] += ratio * (c * x - a * z)
+    J[2, place] += ratio * (a * y - b * x)
+    J[3, place] += ratio * x
+    J[4, place] += ratio * y
+    J[5, place] += ratio * z
+
+
+@inlined_kernel
+def seen_from(J: Array, px: float, py: float, pz: float) -> None:
+    """Change a Jacobian ``[v; w]`` about the start to one about a point."""
+    for j in range(J.shape[1]):
+        d, e, f = J[3, j], J[4, j], J[5, j]
+        J[0, j] += e * pz - f * py
+        J[1, j] += f * px - d * pz
+        J[2, j] += d * py - e * px
+
+
 @kernel
 def link_motion(
     links: Array, places: NDArray[np.int64], q: Array, v: Array, p: Array, R: Array, twist: Array, J: Array, bias: Array
@@ -153,7 +187,7 @@ def link_motion(
     """Compute the motion of the link at the end of a chain, in the start frame of the chain.
 
     Args:
-        links: (k + 1, 13) see :class:`KinematicChain`.
+        links: (k + 1, 15) see :class:`KinematicChain`.
         places: (k,) see :class:`KinematicChain`.
         q: (N,) coordinates [rad | m].
         v: (N,) velocities of the coordinates [rad/s | m/s].
@@ -174,9 +208,10 @@ def link_motion(
     ax, ay, az, bx, by, bz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(k + 1):
         rx, ry, rz, xx, xy, xz, yx, yy, yz, zx, zy, zz = next_frame(links, i, xx, xy, xz, yx, yy, yz, zx, zy, zz)
-        slides = i < k and links[i, 12] == PRISMATIC
+        slides = i < k and links[i, KIND] == PRISMATIC
         if slides:
-            rx, ry, rz = rx + q[places[i]] * xz, ry + q[places[i]] * yz, rz + q[places[i]] * zz
+            moved = links[i, RATIO] * q[places[i]]
+            rx, ry, rz = rx + moved * xz, ry + moved * yz, rz + moved * zz
         ux, uy, uz = wy * rz - wz * ry, wz * rx - wx * rz, wx * ry - wy * rx
         ax += by * rz - bz * ry + wy * uz - wz * uy
         ay += bz * rx - bx * rz + wz * ux - wx * uz
@@ -184,24 +219,19 @@ def link_motion(
         px, py, pz, vx, vy, vz = px + rx, py + ry, pz + rz, vx + ux, vy + uy, vz + uz
         if i == k:
             break
-        rate, place = v[places[i]], places[i]
+        place, ratio = places[i], links[i, RATIO]
+        rate = ratio * v[place]
         ux, uy, uz = wy * zz - wz * yz, wz * xz - wx * zz, wx * yz - wy * xz
         if slides:
-            J[0, place], J[1, place], J[2, place] = xz, yz, zz
+            add_slide(J, place, ratio, xz, yz, zz)
             vx, vy, vz = vx + rate * xz, vy + rate * yz, vz + rate * zz
             ax, ay, az = ax + 2.0 * rate * ux, ay + 2.0 * rate * uy, az + 2.0 * rate * uz
         else:
-            J[0, place], J[1, place], J[2, place] = px, py, pz
-            J[3, place], J[4, place], J[5, place] = xz, yz, zz
+            add_turn(J, place, ratio, px, py, pz, xz, yz, zz)
             wx, wy, wz = wx + rate * xz, wy + rate * yz, wz + rate * zz
             bx, by, bz = bx + rate * ux, by + rate * uy, bz + rate * uz
-            xx, xy, yx, yy, zx, zy = turned_frame(q[place], xx, xy, yx, yy, zx, zy)
-    for i in range(k):
-        place = places[i]
-        if links[i, 12] != PRISMATIC:
-            a, b, c = px - J[0, place], py - J[1, place], pz - J[2, place]
-            d, e, f = J[3, place], J[4, place], J[5, place]
-            J[0, place], J[1, place], J[2, place] = e * c - f * b, f * a - d * c, d * b - e * a
+            xx, xy, yx, yy, zx, zy = turned_frame(ratio * q[place], xx, xy, yx, yy, zx, zy)
+    seen_from(J, px, py, pz)
     p[0], p[1], p[2] = px, py, pz
     R[0, 0], R[0, 1], R[0, 2] = xx, xy, xz
     R[1, 0], R[1, 1], R[1, 2] = yx, yy, yz

@@ -17,6 +17,7 @@ import numpy as np
 from urdf_parser_py import urdf, xml_reflection
 
 from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.robot.coupled_joints import coupled_joints, write_coupled
 from flexarm_core.robot.description import Joint, Link, RobotDescription, Shape
 from flexarm_core.robot.dynamics_check import check_dynamics, with_shared_inertia
 from flexarm_core.robot.elastic_drives import add_drive_links, read_drives
@@ -88,8 +89,12 @@ def parse_robot_description(
     actuated = actuated_joints(joints, elastic, commanded)
     for name in (spring.name for spring in elastic):  # no motor: an effort limit of 0 means none
         joints[name] = replace(joints[name], effort_limit=joints[name].effort_limit or np.inf)
-    for name, armature in read_armatures(element, actuated).items():
+    following = tuple(name for name, joint in joints.items() if joint.mimic)
+    for name, armature in read_armatures(element, actuated, following).items():
         joints[name] = replace(joints[name], armature=armature)
+    joints |= coupled_joints(joints, actuated, springs)
+    if following:
+        text = write_coupled(element, joints)
     flexible, gauges = read_flexible_links(element, links, root)
     drives, encoders = read_drives(element, joints, actuated, massless)
     if taken := [*(flexible.keys() & drives), *(gauges.keys() & encoders)]:
@@ -290,9 +295,9 @@ def _check_elastic_below_arm(description: RobotDescription) -> None:
     for name in names:
         link = description.joints[name].parent
         while link in inboard:
-            if inboard[link].name in description.actuated:
+            if inboard[link].driver in description.actuated:
                 raise RobotDescriptionError(
-                    f"elastic joint '{name}' lies outboard of actuated joint '{inboard[link].name}':"
+                    f"elastic joint '{name}' lies outboard of actuated joint '{inboard[link].driver}':"
                     " elastic joints belong under the base",
                     joint=name,
                 )

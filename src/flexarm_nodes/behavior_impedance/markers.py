@@ -37,7 +37,7 @@ class BehaviorMarkers:
         """Draw the output of this controller."""
         self._controller, self.scale, self.capsules = controller, 0.01, False
         n = controller.arm.chain.n
-        self._frames, self._J = np.zeros((n + 1, 12)), np.zeros((6, n))
+        self._frames, self._J = np.zeros((len(controller.arm.chain.links), 12)), np.zeros((6, n))
         self._placed = np.zeros((len(controller.arm.shape.capsules), 6))
 
     def message(self, stamp: int, wrench: Array | None) -> MarkerArray:

@@ -19,6 +19,7 @@ from flexarm_sim.chain_reader import ChainReaders, check_step
 from flexarm_sim.contacts import Contacts
 from flexarm_sim.friction.friction import JointFriction
 from flexarm_sim.friction.state import FrictionState
+from flexarm_sim.mujoco.coupling import Coupling
 from flexarm_sim.mujoco.model import TOOL_SITE, build_model, link_body, wrench_body
 from flexarm_sim.mujoco.steps import MujocoSteps, set_callbacks
 from flexarm_sim.surfaces import Surface
@@ -93,7 +94,8 @@ class MujocoBackend:
         self._arm = self._indices(self._joint_names)
         self._elastic = self._indices(self._elastic_joint_names)
         self._friction = FrictionState(friction, self._arm) if friction else None
-        self._steps = MujocoSteps(self._model, self._data, self._arm, self._friction, max_step)
+        self._coupling = Coupling(description, self._model)
+        self._steps = MujocoSteps(self._model, self._data, self._arm, self._friction, max_step, self._coupling)
         self._wrench_rows = {link: self._body(wrench_body(description, link)) for link in description.links}
         self._tool = self._site(TOOL_SITE)
         self._base = self._body(link_body(description, description.base_frame))
@@ -164,6 +166,7 @@ class MujocoBackend:
         self._model.opt.timestep = self._max_step  # friction and stops depend on it: keep no value from before
         data.qpos[self._arm], data.qvel[self._arm] = values[0], values[1]
         data.qpos[self._elastic], data.qvel[self._elastic] = values[2], values[3]
+        self._coupling.place(data)
         data.ctrl[:] = values[4]
         self._chains.set_modes(data, values[5], values[6])
         if at_rest:
@@ -226,7 +229,7 @@ class MujocoBackend:
         rows[np.arange(len(arm)), arm] = 1.0
         rows[-1] = data.qfrc_bias - data.qfrc_passive
         solved = np.empty_like(rows)
-        mujoco.mj_solveM(self._model, data, solved, rows)
+        self._coupling.respond(data, rows, solved)
         inertia = np.linalg.inv(solved[:-1, arm])
         return inertia, inertia @ solved[-1, arm]
 
@@ -243,14 +246,14 @@ class MujocoBackend:
         rows[np.arange(len(elastic)), elastic] = 1.0
         solved = np.empty_like(rows)
         if len(elastic):
-            mujoco.mj_solveM(self._model, self._data, solved, rows)
+            self._coupling.respond(self._data, rows, solved)
         squares = np.linalg.eigvals(solved[:, elastic] * self._model.jnt_stiffness[elastic]).real
         return math.sqrt(squares.max(initial=0.0))
 
     def _weight(self, coordinates: NDArray[np.intp]) -> Array:
         mujoco.mj_jacSubtreeCom(self._model, self._data, self._jacobian, 0)
         mass = float(self._model.body_subtreemass[0])
-        weight: Array = -mass * (self._model.opt.gravity @ self._jacobian[:, coordinates])
+        weight: Array = self._coupling.gathered(-mass * (self._model.opt.gravity @ self._jacobian))[coordinates]
         return weight
 
     def _settle(self, base: bool, links: bool) -> None:

@@ -21,12 +21,14 @@ from flexarm_core.robot.description import ElasticJoint, Joint, Link, RobotDescr
 from flexarm_sim.beam_chain import BeamChain
 from flexarm_sim.contacts import add_surfaces
 from flexarm_sim.mujoco.beam import HINGE, SLIDE, add_chain, add_dampers
-from flexarm_sim.mujoco.inertia import quaternion, set_inertia
+from flexarm_sim.mujoco.inertia import MINIMUM_INERTIA, quaternion, set_inertia
 from flexarm_sim.surfaces import Surface, check_surfaces
 from flexarm_sim.validation import is_number
 
 SITE = mujoco.mjtObj.mjOBJ_SITE
 TOOL_SITE = "tool"
+SPECK = 1e-9, np.full(3, MINIMUM_INERTIA)  # mass and moments of inertia of a body without any
+RIGID = 0.9999  # the most: share of a coupling's force that a joint which follows another one gets at once
 
 
 def link_body(description: RobotDescription, link: str) -> str:
@@ -68,7 +70,8 @@ def build_model(
     """Build the compiled model of a robot.
 
     Damping and friction of actuated joints are taken from ``<dynamics>``, together with their armature. Elastic joints
-    get the stiffness and damping of their ``<elastic_joint>`` tag, which replaces ``<dynamics damping>`` there.
+    get the stiffness and damping of their ``<elastic_joint>`` tag, which replaces ``<dynamics damping>`` there. A joint
+    that follows another one is held to it by an equality constraint.
 
     Args:
         description: the robot.
@@ -109,6 +112,17 @@ def build_model(
         if surfaces:
             add_surfaces(spec, tool, surfaces, tip_radius)
         add_dampers(chains, spec)
+        for joint in description.coupled:
+            held = spec.add_equality(
+                name=joint.name,
+                type=mujoco.mjtEq.mjEQ_JOINT,
+                objtype=mujoco.mjtObj.mjOBJ_JOINT,
+                name1=joint.name,
+                name2=joint.mimic,
+                solref=(2.0 * timestep, 1.0),
+                solimp=(RIGID, RIGID, 1e-3, 0.5, 2.0),
+            )
+            held.data[:2] = 0.0, joint.multiplier
         for name in description.actuated:
             spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT)  # its default is a motor
         _add_sensors(description, spec, bodies)
@@ -152,6 +166,8 @@ def _add_bodies(
             pieces[link.name] = add_chain(chains[link.name], link, body)
         else:
             set_inertia(body, link.name, link.mass, link.center_of_mass, link.inertia)
+        if joint.mimic and _is_massless(link):  # MuJoCo demands something of every body that a joint moves
+            body.mass, body.inertia = SPECK
         if joint.kind != "fixed":
             _add_joint(joint, elastic.get(joint.name), body, hard_stops)
         if link.name in drives:  # a second joint about the same axis

@@ -11,6 +11,7 @@ import numpy as np
 from flexarm_sim.backend import PlantDivergedError
 from flexarm_sim.friction.kernel import Index
 from flexarm_sim.friction.state import FrictionState
+from flexarm_sim.mujoco.coupling import Coupling
 
 ALL, FORCES = int(mujoco.mjtStage.mjSTAGE_NONE), int(mujoco.mjtStage.mjSTAGE_VEL)  # stages to skip
 # the warnings for bad positions, velocities, accelerations and controls have consecutive numbers
@@ -32,6 +33,7 @@ class MujocoSteps:
         joints: Index,
         friction: FrictionState | None,
         max_step: float,
+        coupling: Coupling,
     ) -> None:
         """Set up the integration of a model.
 
@@ -41,9 +43,10 @@ class MujocoSteps:
             joints: (n,) coordinates of the actuated joints.
             friction: friction of these joints; None for none.
             max_step: longest step [s], for the error message of a divergence.
+            coupling: joints that follow others.
         """
         self._model, self._data, self._joints, self._friction = model, data, joints, friction
-        self._max_step = max_step
+        self._max_step, self._coupling = max_step, coupling
         # views: MuJoCo writes to them
         self._motion = data.qpos, data.qvel, data.qacc
         self._applied, self._warnings = data.qfrc_applied, data.warning.number[DIVERGENCE]
@@ -104,7 +107,7 @@ class MujocoSteps:
             mujoco.mj_forwardSkip(model, data, FORCES, 1)
             return
         mujoco.mj_forwardSkip(model, data, ALL, 1)
-        mujoco.mj_solveM(model, data, self._response, self._units)
+        self._coupling.respond(data, self._units, self._response)
         self._placed = True
 
     def _stop_if_diverged(self) -> None:

@@ -142,7 +142,7 @@ class Robot {
     const poses = new Array(this.data.links);
     poses[this.data.root] = IDENTITY;
     for (const joint of this.data.joints) {
-      const value = joint.variable < 0 ? 0 : values[joint.variable] * (joint.elastic ? exaggeration : 1);
+      const value = joint.variable < 0 ? 0 : values[joint.variable] * joint.ratio * (joint.elastic ? exaggeration : 1);
       poses[joint.child] = compose(compose(poses[joint.parent], joint.origin), jointMotion(joint, value));
     }
     return poses;
@@ -152,7 +152,7 @@ class Robot {
   posesWithToolInPlace(values, exaggeration) {
     const place = this.tool(this.poses(values, 1));
     const bent = values.slice();
-    const arm = this.data.joints.filter((joint) => joint.variable >= 0 && !joint.elastic).map((joint) => joint.variable);
+    const arm = [...new Set(this.data.joints.filter((joint) => joint.variable >= 0 && !joint.elastic).map((joint) => joint.variable))];
     for (let round = 0; round < 6 && exaggeration !== 1; round++) {
       const now = this.tool(this.poses(bent, exaggeration));
       const columns = arm.map((variable) => {

@@ -32,7 +32,21 @@ class _Tree:
         mimics = {joint.get("name", ""): joint.find("mimic") for joint in self.joints.values()}
         followed = {tag.get("joint", "") for tag in mimics.values() if tag is not None}
         self.followers = {name for name, tag in mimics.items() if tag is not None}
-        self.coupled = self.followers | followed
+        self._leaders = {name: name if tag is None else tag.get("joint", "") for name, tag in mimics.items()}
+        carrying = {
+            self.leader(inner)
+            for link in self.joints
+            for name in [self.joints[link].get("name", "")]
+            for inner in self.moving(link)
+            if self.joints[link].get("type") in MOVABLE[:3] and self.leader(inner) != self.leader(name)
+        }
+        self.fingers = {name for name in self.followers | followed if self.leader(name) not in carrying}
+
+    def leader(self, name: str) -> str:
+        """Return the joint that a joint follows in the end (``<mimic>``), or its own name."""
+        for _ in self._leaders:
+            name = self._leaders.get(name, name)
+        return name
 
     def path(self, link: str) -> list[ElementTree.Element]:
         """Return the joints that move a link, from the tip inward; those that close a circle only once."""
@@ -66,7 +80,7 @@ def find_arm(text: str, tool_frame: str = "", held: dict[str, float] | None = No
     """
     element = read_robot_xml(text)
     tree = _Tree(element)
-    outer = [link for link in tree.links if not tree.moving(link) & tree.coupled]
+    outer = [link for link in tree.links if not tree.moving(link) & tree.fingers]
     parents = {_link(joint, "parent") for child, joint in tree.joints.items() if child in outer}
     tips = [link for link in outer if link not in parents]
     guessed = not tool_frame and "tool0" not in tree.links and len(tips) != 1
@@ -74,10 +88,11 @@ def find_arm(text: str, tool_frame: str = "", held: dict[str, float] | None = No
     tool = tool_frame or usual
     said = element.find("flexibility") is not None or element.find("./ros2_control/joint/command_interface") is not None
     path = tree.path(tool)
+    leaders = {tree.leader(name) for name in tree.moving(tool)}
     found = dict(held or {})
     for joint in tree.joints.values():
         name, kind = joint.get("name", ""), joint.get("type")
-        aside = not said and kind in MOVABLE and joint not in path and name not in tree.followers
+        aside = not said and kind in MOVABLE and joint not in path and name not in tree.followers | leaders
         if (kind in FREE or aside) and name not in found:
             found[name] = _nearest_to_zero(joint)
     return Arm(tool, guessed, found)

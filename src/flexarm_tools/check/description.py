@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import numpy as np
 
 from flexarm_core.robot.arm_model import ArmModel
@@ -93,11 +95,6 @@ def _masses(model: ArmModel) -> CheckStep:
         )
         for joint in massless_joints(model.description)
     ]
-    findings += [
-        Finding(f"missing: joint '{joint.name}' mimics '{joint.mimic}': make it fixed, or give it a motor of its own")
-        for joint in model.description.joints.values()
-        if joint.mimic
-    ]
     reach = _reach(model)
     if reach > LONGEST:
         findings.append(Finding(f"warning: the links are {reach:.4g} m long together: are lengths in millimeters?"))
@@ -144,7 +141,7 @@ def _limits(model: ArmModel) -> CheckStep:
                     f'<joint name="{lacking[0]}">{" and the others" if len(lacking) > 1 else ""}',
                 )
             )
-    findings += _odd_units(model)
+    findings += _odd_units(model) + _narrowed(model)
     findings += [
         Finding(
             f"missing: <limit effort> of '{name}' is 0: the motor gives nothing",
@@ -181,7 +178,31 @@ def _limits(model: ArmModel) -> CheckStep:
                     f" {model.effort_limit[i]:.4g}: masses or effort limit are wrong, or it cannot hold every posture"
                 )
             )
-    return CheckStep("Limits of the joints", tuple(_joint_line(model, i) for i in range(model.n)), tuple(findings))
+    lines = [_joint_line(model, i) for i in range(model.n)]
+    lines += [
+        f"{joint.name:<16} {joint.kind:<11} follows {joint.mimic}, times {joint.multiplier:.4g}"
+        for joint in model.description.coupled
+    ]
+    return CheckStep("Limits of the joints", tuple(lines), tuple(findings))
+
+
+def _narrowed(model: ArmModel) -> list[Finding]:
+    """Warn of joints whose followers have limits that leave them less than their own: often they are placeholders."""
+    found = []
+    for tag in ElementTree.fromstring(model.description.text).findall("joint"):
+        name, limit = tag.get("name", ""), tag.find("limit")
+        followers = [f"'{joint.name}'" for joint in model.description.coupled if joint.mimic == name]
+        if not followers or limit is None:
+            continue
+        joint, lower, upper = model.description.joints[name], *(float(limit.get(end, 0)) for end in ("lower", "upper"))
+        if joint.kind != "continuous" and (joint.lower > lower or joint.upper < upper):
+            found.append(
+                Finding(
+                    f"warning: {', '.join(followers)} leave '{name}', which they follow, [{joint.lower:.4g},"
+                    f" {joint.upper:.4g}] of its [{lower:.4g}, {upper:.4g}]: are their limits meant?"
+                )
+            )
+    return found
 
 
 def _odd_units(model: ArmModel) -> list[Finding]:

@@ -63,7 +63,7 @@ def touches(model: ArmModel, postures: Array) -> NDArray[np.bool_]:
     first, second = np.triu_indices(len(capsules), 1)
     apart = np.abs(capsules[first, 0] - capsules[second, 0]) >= 2.0
     first, second = first[apart], second[apart]
-    frames, jacobian, placed = np.empty((chain.n + 1, 12)), np.empty((6, chain.n)), np.empty((len(capsules), 6))
+    frames, jacobian, placed = np.empty((len(chain.links), 12)), np.empty((6, chain.n)), np.empty((len(capsules), 6))
     share = np.linspace(0.0, 1.0, POINTS)[None, :, None]
     close = np.zeros((len(postures), len(first)), dtype=bool)
     for row, position in enumerate(np.ascontiguousarray(postures[:, places])):

@@ -90,8 +90,8 @@ def gazebo_model(
         names: of model, topics, frames and controller manager; by default those of an arm in the root namespace.
 
     Raises:
-        RobotDescriptionError: a force/torque sensor is in the root link, where nothing can be measured, or a joint has
-            a name that cannot be used in Gazebo.
+        RobotDescriptionError: a force/torque sensor is in the root link, where nothing can be measured, a joint has a
+            name that cannot be used in Gazebo, or one follows another.
     """
     return _Model(description, step, start or GazeboStart(), segments, names or GazeboNames()).write(
         description.tool_frame(tool_frame), tip_radius, controller_files, rate, clock, drive_bandwidth
@@ -142,6 +142,12 @@ class _Model:
         self._chains = bendable(description, segments)
         self._urdf = ElementTree.fromstring(description.text)
         self._taken = {*description.joints, "world", WORLD_JOINT}
+        for joint in description.coupled:
+            raise RobotDescriptionError(
+                f"joint '{joint.name}' follows '{joint.mimic}' (<mimic>), but is free in Gazebo, whose DART engine"
+                f" couples none: use the simulated plant, or hold '{joint.mimic}'",
+                joint=joint.name,
+            )
         wrong = [name for name in description.joints if "::" in name or name in ("world", WORLD_JOINT)]
         if wrong:
             raise RobotDescriptionError(f"joint '{wrong[0]}': Gazebo cannot have that name; give it another one")

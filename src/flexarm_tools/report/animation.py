@@ -47,7 +47,8 @@ def robot_data(
                 "origin": _rounded(joint.transform_child_to_parent[:3]),
                 "axis": _rounded(joint.axis),
                 "slides": joint.kind == "prismatic",
-                "variable": variables.get(joint.name, -1),
+                "variable": variables.get(joint.driver, -1),
+                "ratio": joint.multiplier,
                 "elastic": joint.name in elastic,
             }
             for joint in description.joints.values()

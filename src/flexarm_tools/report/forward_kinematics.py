@@ -19,7 +19,7 @@ def link_transforms(description: RobotDescription, positions: Mapping[str, float
     """
     transforms = {description.root: np.eye(4)}
     for joint in description.joints.values():  # parents before children
-        motion = _joint_motion(joint, np.asarray(positions.get(joint.name, 0.0), dtype=float))
+        motion = _joint_motion(joint, joint.multiplier * np.asarray(positions.get(joint.driver, 0.0), dtype=float))
         transforms[joint.child] = transforms[joint.parent] @ joint.transform_child_to_parent @ motion
     return transforms
 

@@ -18,7 +18,6 @@ LIMIT = r'(<joint name="joint1".*?<limit[^>]*)'
 @pytest.mark.parametrize(
     ("pattern", "replacement", "said"),
     [
-        (r'(<joint name="joint2".*?)</joint>', r'\1<mimic joint="joint1"/></joint>', "'joint2' mimics 'joint1'"),
         ('<joint name="joint1" type="[^"]*"', '<joint name="joint1" type="floating"', "'joint1'.*'floating'.*hold it"),
         ('<joint name="joint1" type="[^"]*"', '<joint name="joint1" type="planar"', "'joint1'.*'planar'.*hold it"),
         ("<elastic_joint ", "<elastic_jiont ", "no part 'elastic_jiont'; did you mean 'elastic_joint'"),
@@ -62,13 +61,6 @@ def test_a_beam_of_more_elements_than_mean_something_costs_no_time():
     with pytest.raises(RobotDescriptionError, match="elements must be <= 400"):
         parse_robot_description(changed)
     assert time.process_time() - began < 1.0
-
-
-def test_a_follower_is_no_matter_to_kinematics(planar_3r_text):
-    text = re.sub(
-        r'(<joint name="joint2".*?)</joint>', r'\1<mimic joint="joint1"/></joint>', planar_3r_text, flags=re.S
-    )
-    assert parse_robot_description(text, massless=True).joints["joint2"].mimic == "joint1"
 
 
 def test_xacro_is_refused_where_somebody_said_so(tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.robot.description import RobotDescription, Shape
-from flexarm_core.robot.kinematic_chain import PRISMATIC
+from flexarm_core.robot.kinematic_chain import KIND, PRISMATIC
 from flexarm_core.types import Array
 
 ON_AXIS = 1e-9  # [m]
@@ -63,7 +63,7 @@ def build_arm_shape(description: RobotDescription, chain: Chain, link_radius: fl
     links: list[str] = []
     link = chain.base_frame
     to_frame: Array = np.eye(4)
-    for i in range(-1, chain.n):
+    for i in range(-1, len(chain.moving)):
         first, begin, waiting = link, len(rows), [(link, to_frame)]
         while waiting:
             name, transform = waiting.pop(0)
@@ -73,15 +73,15 @@ def build_arm_shape(description: RobotDescription, chain: Chain, link_radius: fl
             for outboard in children.get(name, ()):
                 joint = description.joints[outboard]
                 placed = transform @ joint.transform_child_to_parent
-                if outboard not in chain.joint_names:
+                if outboard not in chain.moving:
                     waiting.append((joint.child, placed))
-                elif outboard == chain.joint_names[i + 1]:
+                elif outboard == chain.moving[i + 1]:
                     link, to_frame = joint.child, _inverse(chain.links[i + 1]) @ placed
         if i >= 0 and len(rows) == begin:
             rows.append(np.concatenate(([i], np.zeros(3), chain.links[i + 1, 9:12], [link_radius])))
             links.append(first)
     capsules = np.array(rows)
-    moved = (capsules[:, 0] > 0.0) | (chain.links[0, 12] == PRISMATIC)
+    moved = (capsules[:, 0] > 0.0) | (chain.links[0, KIND] == PRISMATIC)
     moved |= np.abs(capsules[:, [1, 2, 4, 5]]).max(axis=1) > ON_AXIS
     capsules = capsules[moved]
     capsules.flags.writeable = False

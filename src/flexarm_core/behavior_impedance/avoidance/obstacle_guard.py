@@ -73,7 +73,7 @@ class ObstacleGuard:
             ConfigError: the limits have the wrong number of joints, two obstacles have the same name, or a margin is
                 not valid.
         """
-        capsules = shape.capsules
+        capsules, self._chain = shape.capsules, chain
         middles = 0.5 * np.linalg.norm(capsules[:, 4:7] - capsules[:, 1:4], axis=1)
         self._links, self._levers, self._names = chain.links, build_levers(capsules, chain.links), shape.links
         # Last column: radius of the bounding sphere of a capsule, about the middle of its axis.
@@ -87,7 +87,7 @@ class ObstacleGuard:
         Raises:
             ConfigError: the limits have the wrong number of joints.
         """
-        n = len(self._links) - 1
+        n = self._chain.n
         if len(limits.acceleration) != n:
             raise ConfigError(f"limits are of {len(limits.acceleration)} joints, the chain has {n}")
         self._acceleration = np.array(limits.acceleration, dtype=float)
@@ -97,8 +97,10 @@ class ObstacleGuard:
 
         Raises:
             ConfigError: two obstacles have the same name, a margin is negative or not finite, or the number of margins
-                is wrong.
+                is wrong, or a joint of the chain follows another one.
         """
+        if obstacles:
+            self._chain.check_uncoupled("keeping away from obstacles")
         table, margins = pack(obstacles), np.array(margin, dtype=float)
         margins = np.full(len(table), margins) if margins.ndim == 0 else margins
         if margins.shape != (len(table),) or not ((margins >= 0.0) & np.isfinite(margins)).all():

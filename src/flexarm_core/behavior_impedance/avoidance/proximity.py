@@ -70,15 +70,17 @@ class Proximity:
             raise ConfigError(f"the avoidance margin must lie below the range, got {margin} m and {influence} m")
         self.links = shape.links
         self._shape, self._values = shape, tuple(values.values())
-        self._kinds = chain.links[: chain.n, 12]
+        self._chain, self._kinds = chain, chain.kinds
         self.set_obstacles(obstacles)
 
     def set_obstacles(self, obstacles: Sequence[Obstacle]) -> None:
         """Replace the obstacles between two samples.
 
         Raises:
-            ConfigError: two obstacles have the same name.
+            ConfigError: two obstacles have the same name, or a joint of the chain follows another one.
         """
+        if obstacles:
+            self._chain.check_uncoupled("keeping away from obstacles")
         table = pack(obstacles)
         self.obstacles = tuple(obstacle.name for obstacle in obstacles)
         capsules = self._shape.capsules
@@ -101,6 +103,8 @@ class Proximity:
             obstacles.
         """
         frames = finite("frames", frames, len(self._kinds) + 1, 12)
+        if not self.obstacles:
+            return math.inf
         return float(find_contacts(frames, self._memory, len(self._kinds), len(self.links), len(self.obstacles)))
 
     def avoid(self, frames: Array, velocity: Array, effort: Array, stiffness: Array) -> float:
@@ -118,6 +122,9 @@ class Proximity:
         n = len(self._kinds)
         frames, velocity = finite("frames", frames, n + 1, 12), finite("velocity", velocity, n)
         effort, stiffness = output("effort", effort, n), output("stiffness", stiffness, n, n)
+        if not self.obstacles:
+            effort[:], stiffness[:] = 0.0, 0.0
+            return math.inf
         return float(avoid(frames, velocity, self._memory, len(self.links), len(self.obstacles), effort, stiffness))
 
     @property

@@ -50,7 +50,8 @@ class Singularity(Behavior):
             raise ConfigError(f"margin {margin} must lie below range and tool_range")
         if not 0 < sum(settings["axes"]) <= arm.chain.n:
             raise ConfigError(f"axes: one at least, and no more than the {arm.chain.n} joints can have")
-        self._kinds = np.ascontiguousarray(arm.chain.links[: arm.chain.n, 12])
+        arm.chain.check_uncoupled("keeping away from singular postures")
+        self._kinds = arm.chain.kinds
         self._scales = np.array(settings["axes"], dtype=float) * np.repeat((1.0, arm.length_scale), 3)
         self._near, self._nearer = (influence, margin, settings["force"]), (tool_range, margin, settings["force"])
         self._gradient, self._least = np.zeros(arm.chain.n), math.inf

@@ -33,9 +33,11 @@ class CouplingMomentum:
         self._model = pin.buildModelFromXML(model.description.text)
         self._model.gravity.linear = np.zeros(3)
         self._data = self._model.createData()
+        following = model.description.coupled
+        moving = (*model.joint_names, *(joint.name for joint in following))
         self._base, self._joints = (
             np.array([self._model.joints[self._model.getJointId(name)].idx_v for name in names])
-            for names in (model.elastic_joint_names, model.joint_names)
+            for names in (model.elastic_joint_names, moving)
         )
         # Pinocchio fills only the upper triangle of the inertia matrix.
         rows, columns = np.meshgrid(self._base, self._joints, indexing="ij")
@@ -49,7 +51,7 @@ class CouplingMomentum:
         self.weighs = bool(self.weights(postures).any())
 
     def _checked(self, positions: Array, velocities: Array) -> tuple[Array, Array]:
-        positions = finite("positions", positions, ANY, len(self._joints))
+        positions = finite("positions", positions, ANY, self._arm.n)
         return positions, finite("velocities", velocities, *positions.shape)
 
     def at(self, positions: Array, velocities: Array) -> Array:
@@ -72,6 +74,8 @@ class CouplingMomentum:
             found[i] = self._data.tau[self._base]
             turning[i] = self._data.dtau_dq[self._turning]
             coupling[i] = self._data.M[self._coupling]
+        if self._arm.spread is not None:
+            turning, coupling = turning @ self._arm.spread, coupling @ self._arm.spread
         return found @ self._weight, self._weight @ turning, self._weight @ coupling
 
     def weights(self, positions: Array) -> Array:

@@ -5,6 +5,7 @@ through ``p_k``. All vectors are in axes of the root link; moments and linear ve
 the base link, so that bodies are added up without transformations::
 
     motion axis         s_k = [v_k; w_k] = [(p_k - S) x z_k; z_k]   revolute,      [z_k; 0]   prismatic
+                        times its ratio for a joint that follows another one: several s_k are of one coordinate
     composite body      m, h = sum m c, J = sum (I + m (c^2 1 - c c^T))        of all bodies outboard, c seen from S
     its momentum        l = m v_k + w_k x h,    L = J w_k + h x v_k
     inertia             H_ik = s_i . [l; L]       i inboard of k
@@ -31,10 +32,12 @@ from flexarm_core.base_wrench.sensed_bodies import (
     MASS,
     PARENT,
     PRISMATIC,
+    RATIO,
     build_bodies,
 )
 from flexarm_core.compiled import kernel, pack, views
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.kinematic_chain import COLUMNS as CHAIN
 from flexarm_core.robot.kinematic_chain import link_motion
 from flexarm_core.types import Array
 
@@ -57,8 +60,8 @@ class Arm(NamedTuple):
     armature: Annotated[Array, "n"]
     links: Annotated[Array, "bodies", COLUMNS]  # this and ``structure`` (B, 5): see ``SensedBodies``
     first: Annotated[Array, "bodies"]  # 1 if the joint of the body is the first actuated one on its path
-    base_to_tool: Annotated[Array, "from_base + 1", 13]  # this and the next: see ``KinematicChain.links``
-    world_to_tool: Annotated[Array, "from_world + 1", 13]
+    base_to_tool: Annotated[Array, "from_base + 1", CHAIN]  # this and the next: see ``KinematicChain.links``
+    world_to_tool: Annotated[Array, "from_world + 1", CHAIN]
 
 
 view_arm = views(Arm)
@@ -114,10 +117,11 @@ def equation_of_motion(
     """
     n, m, bodies = arm.n, arm.m, arm.links.shape[0]
     motion, work, rate = np.zeros((3, n + m)), np.empty((bodies, WORK)), 0.0
+    c_m[:] = 0.0
     motion[0, :n], motion[1, :n], motion[0, n:], motion[1, n:] = q, v, x, xd
     place(arm.links, tree.structure, motion, work)
     sx, sy, sz = _base_origin(arm, work)
-    _find_axes(tree, work, sx, sy, sz)
+    _find_axes(arm, tree, work, sx, sy, sz)
     _composite(arm, tree, work, sx, sy, sz)
     _inertia(n, tree, work, H_b, H_bm, H_m)
     for i in range(n):
@@ -127,7 +131,7 @@ def equation_of_motion(
         here, at = work[k], tree.structure[k, COORDINATE]
         moved, pulled = _along(here, INERTIAL), -_along(here, GRAVITY)
         if at < n:
-            c_m[at] = moved + pulled
+            c_m[at] += moved + pulled
         else:
             dH_bm_qd[at - n], weight[at - n], c_b[at - n] = moved, pulled, moved + pulled
             rate += xd[at - n] * xd[at - n]
@@ -231,11 +235,12 @@ def _base_origin(arm: Arm, work: Array) -> Any:
 
 
 @kernel
-def _find_axes(tree: Tree, work: Array, sx: float, sy: float, sz: float) -> None:
+def _find_axes(arm: Arm, tree: Tree, work: Array, sx: float, sy: float, sz: float) -> None:
     """Write the motion axis ``[v; w]`` of every body."""
     for k in range(1, work.shape[0]):
         here = work[k]
-        zx, zy, zz = here[Z], here[Z + 1], here[Z + 2]
+        ratio = arm.links[k, RATIO]
+        zx, zy, zz = ratio * here[Z], ratio * here[Z + 1], ratio * here[Z + 2]
         if tree.structure[k, KIND] == PRISMATIC:
             here[AXIS], here[AXIS + 1], here[AXIS + 2] = zx, zy, zz
             here[AXIS + 3], here[AXIS + 4], here[AXIS + 5] = 0.0, 0.0, 0.0
@@ -301,11 +306,13 @@ def _inertia(n: int, tree: Tree, work: Array, H_b: Array, H_bm: Array, H_m: Arra
             up, to = work[i], tree.structure[i, COORDINATE]
             value = up[s] * lx + up[s + 1] * ly + up[s + 2] * lz + up[s + 3] * mx + up[s + 4] * my + up[s + 5] * mz
             if at < n and to < n:
-                H_m[at, to] = H_m[to, at] = value
+                H_m[at, to] += value
+                if i != k:
+                    H_m[to, at] += value
             elif at >= n and to >= n:
                 H_b[at - n, to - n] = H_b[to - n, at - n] = value
             else:
-                H_bm[max(at, to) - n, min(at, to)] = value
+                H_bm[max(at, to) - n, min(at, to)] += value
             i = tree.structure[i, PARENT]
 
 

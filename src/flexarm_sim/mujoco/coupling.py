@@ -1,0 +1,49 @@
+"""Coupling: joints that follow others in a MuJoCo model, and what forces do to a robot with them.
+
+MuJoCo keeps a coordinate for each joint, and an equality constraint ``A qd = 0`` between them, which its mass matrix
+does not know. Forces ``f`` accelerate by ``M^-1 (f - A^T l)`` with ``A M^-1 A^T l = A M^-1 f``.
+"""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.types import Array
+
+
+class Coupling:
+    """Joints of one model that follow others.
+
+    Attributes:
+        any: whether there are such joints.
+    """
+
+    def __init__(self, description: RobotDescription, model: mujoco.MjModel) -> None:
+        """Find the coordinates of these joints in the compiled model of a robot."""
+        self._model, following = model, description.coupled
+        self._spread, self._held = np.eye(model.nv), np.zeros((len(following), model.nv))
+        for row, joint in zip(self._held, following, strict=True):
+            follower, driver = (int(model.joint(name).dofadr[0]) for name in (joint.name, joint.mimic))
+            self._spread[follower, follower], self._spread[follower, driver] = 0.0, joint.multiplier
+            row[follower], row[driver] = 1.0, -joint.multiplier
+        self._pulled = np.empty_like(self._held)
+        self.any = bool(following)
+
+    def place(self, data: mujoco.MjData) -> None:
+        """Set the joints that follow to the positions and velocities that they have by those of the others."""
+        if self.any:
+            data.qpos[:], data.qvel[:] = self._spread @ data.qpos, self._spread @ data.qvel
+
+    def gathered(self, force: Array) -> Array:
+        """Return forces (nv,) on all coordinates as forces on those that lead."""
+        return self._spread.T @ force if self.any else force
+
+    def respond(self, data: mujoco.MjData, forces: Array, out: Array) -> None:
+        """Write the accelerations that forces cause, rows (k, nv) of ``out`` for rows of ``forces``."""
+        mujoco.mj_solveM(self._model, data, out, forces)
+        if self.any:
+            A, pulled = self._held, self._pulled
+            mujoco.mj_solveM(self._model, data, pulled, A)
+            out -= np.linalg.solve(A @ pulled.T, A @ out.T).T @ pulled

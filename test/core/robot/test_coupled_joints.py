@@ -1,0 +1,247 @@
+"""Joints of the arm that follow others (``<mimic>``): limits, kinematics and dynamics compared with Pinocchio."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pinocchio
+import pytest
+from coupled_arms import FreeJoints, coupled_arm
+
+from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
+from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
+from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.ik_redundancy.chain import build_chain
+from flexarm_core.ik_redundancy.inverse_kinematics import InverseKinematics
+from flexarm_core.reaction_null_space.coupling.coupling_momentum import CouplingMomentum
+from flexarm_core.reaction_null_space.vibration.arm_dynamics import equation_of_motion, pack_arm, view_arm, view_tree
+from flexarm_core.reaction_null_space.vibration.arm_dynamics import wrench_on_base as compiled_wrench
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.types import ArmState
+
+GRAVITY = (1.0, 2.0, -9.0)
+SEEDS = range(12)
+
+
+def case(seed: int):
+    arm = coupled_arm(seed)
+    model, free, rng = (
+        ArmModel(arm.text, gravity=GRAVITY),
+        FreeJoints(arm, np.array(GRAVITY)),
+        np.random.default_rng(seed),
+    )
+    state = ArmState(0, *rng.uniform(-2.0, 2.0, (2, model.n)), *rng.uniform(-0.3, 0.3, (2, model.m)))
+    q, v = np.concatenate((state.position, state.deflection)), np.concatenate((state.velocity, state.deflection_rate))
+    return arm, model, free, state, q, v, rng
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_dynamics_are_those_of_all_joints_reduced_to_the_driven_ones(seed):
+    arm, model, free, state, q, v, rng = case(seed)
+    assert model.joint_names == arm.driven and model.elastic_joint_names == arm.elastic
+    H, c = free.equation(q, v)
+    n = model.n
+    H[:n, :n] += np.diag(model.armature)
+    blocks = model.blocks(state)
+    assert np.allclose(np.block([[blocks.H_m, blocks.H_bm.T], [blocks.H_bm, blocks.H_b]]), H, rtol=1e-12, atol=1e-12)
+    assert np.allclose(np.concatenate((blocks.c_m, blocks.c_b)), c, rtol=1e-12, atol=1e-11)
+    efforts = rng.uniform(-9.0, 9.0, (3, n))
+    for effort, acceleration in zip(efforts, model.forward_dynamics(state, efforts), strict=True):
+        pushed = effort - model.D_m * state.velocity
+        held = -model.K_b @ state.deflection - model.D_b @ state.deflection_rate
+        wanted = np.linalg.solve(H, np.concatenate((pushed, held)) - c)
+        assert np.allclose(acceleration, wanted[:n], rtol=1e-9, atol=1e-9)
+        assert np.allclose(model.inverse_dynamics(blocks, state, acceleration), effort, atol=1e-9)
+    still = ArmState(0, state.position, 0.0 * state.velocity, state.deflection, 0.0 * state.deflection_rate)
+    assert np.allclose(model.gravity_effort(still), free.equation(q, 0.0 * v)[1][:n], atol=1e-11)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_damping_friction_and_rotor_of_a_follower_are_felt_by_its_driver(seed):
+    arm, model, *_ = case(seed)
+    damping = dict.fromkeys(arm.driven, 0.0)
+    for name, (leader, a, _) in arm.ways.items():
+        own = re.search(rf'<joint name="{name}" type.*?damping="(.*?)"', arm.text)
+        assert own
+        damping[leader] += a * a * float(own[1])
+    assert np.allclose(model.D_m, [*damping.values()], rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_tool_is_where_the_followers_put_it(seed):
+    arm, model, free, state, q, v, _ = case(seed)
+    tool = model.tool_kinematics(state, model.world_frame)
+    position, rotation = free.pose(q, "tool0")
+    assert np.allclose(tool.position, position, atol=1e-12) and np.allclose(tool.rotation, rotation, atol=1e-12)
+    assert np.allclose(np.hstack((tool.J_m, tool.J_b)), free.jacobian(q, "tool0"), atol=1e-12)
+    assert np.allclose(tool.velocity, free.jacobian(q, "tool0") @ v, atol=1e-11)
+    h = 1e-6
+    ahead, behind = (free.jacobian(q + s * h * v, "tool0") @ v for s in (1.0, -1.0))
+    assert np.allclose(tool.dJ_v, (ahead - behind) / (2.0 * h), rtol=1e-6, atol=1e-6)
+    chain = build_chain(model.description)
+    inside = [model.joint_names.index(name) for name in chain.joint_names]
+    p, R, J = chain.kinematics(state.position[inside])
+    base = model.tool_kinematics(state, model.base_frame)
+    assert np.allclose(p, base.position, atol=1e-12) and np.allclose(R, base.rotation, atol=1e-12)
+    assert np.allclose(J, base.J_m[:, inside], atol=1e-12)
+    assert len(chain.moving) > chain.n or "branch" not in {arm.ways[name][0] for name in chain.moving}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_inverse_kinematics_finds_poses_that_the_coupled_arm_has(seed):
+    _, model, *_, rng = case(seed)
+    chain = build_chain(model.description)
+    solver, axes = InverseKinematics(chain, chain.lower, chain.upper), np.arange(6) < min(chain.n, 3)
+    for _ in range(5):
+        wanted = rng.uniform(-1.0, 1.0, chain.n)
+        p, R = chain.pose(wanted)
+        found = solver.solve(p, R, wanted + 0.1 * rng.standard_normal(chain.n), axes)
+        assert found.success and np.allclose(chain.pose(found.position)[0][axes[:3]], p[axes[:3]], atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_compiled_law_and_the_wrench_on_the_base_know_the_followers(seed):
+    _, model, _, state, *_, rng = case(seed)
+    n, m = model.n, model.m
+    numbers, integers = pack_arm(model)
+    arm = view_arm(numbers)
+    tree = view_tree(integers, arm.bodies, arm.from_base, arm.from_world)
+    out = [np.empty(shape) for shape in ((m, m), (m, n), (n, n), m, n, m, m)]
+    equation_of_motion(arm, tree, state.position, state.velocity, state.deflection, state.deflection_rate, *out)
+    blocks = model.blocks(state)
+    for found, name in zip(out, ("H_b", "H_bm", "H_m", "c_b", "c_m", "dH_bm_qd"), strict=False):
+        assert np.allclose(found, getattr(blocks, name), atol=1e-11), name
+    qdd, xdd, wrench = rng.standard_normal(n), rng.standard_normal(m), np.empty(6)
+    compiled_wrench(
+        arm, tree, state.position, state.velocity, state.deflection, state.deflection_rate, qdd, xdd, wrench
+    )
+    assert np.allclose(wrench, model.wrench_on_base(state, qdd, xdd), atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_torques_from_the_sensor_under_the_base_are_those_of_the_motors(seed):
+    _, model, free, _, q, v, rng = case(seed)
+    bodies = build_sensed_bodies(model.description)
+    assert bodies.sensed.all()
+    acceleration = rng.standard_normal(model.n + model.m)
+    dynamics = SensorDynamics(bodies, GRAVITY)
+    # the sensor measures what `foot` and all that it carries do, without the link `base` that holds it
+    full = free.G @ acceleration
+    pinocchio.rnea(free.model, free.data, free.G @ q + free.b, free.G @ v, full)
+    frame = free.model.frames[free.model.getFrameId("foot")]
+    inboard = free.model.getJointId("spring_r")
+    base = model.description.links["base"]
+    alone = pinocchio.Inertia(base.mass, base.center_of_mass, base.inertia)
+    spin = free.data.v[inboard]
+    through = free.data.f[inboard] - (alone * free.data.a_gf[inboard] + spin.cross(alone * spin))
+    torques = dynamics.torques(q, v, acceleration, -frame.placement.actInv(through).vector)
+    H, c = free.equation(q, v)
+    wanted = (H @ acceleration + c)[: model.n]
+    gravity = free.equation(q, 0.0 * v)[1][: model.n]
+    assert np.allclose(torques.gravity, gravity, atol=1e-9)
+    assert np.allclose(torques.torque, wanted - gravity, atol=1e-8)
+    assert np.allclose(torques.model_torque, wanted - gravity, atol=1e-8)
+    assert np.allclose(torques.residual_wrench, 0.0, atol=1e-8)
+
+
+def test_momenta_of_the_base_are_differentiated_by_the_driven_joints():
+    arm = coupled_arm(3)
+    model, rng = ArmModel(arm.text, gravity=(0.0, 0.0, 0.0)), np.random.default_rng(1)
+    momentum = CouplingMomentum(model)
+    q, v = rng.uniform(-1.0, 1.0, (2, 1, model.n))
+    found, turning, coupling = momentum.derivatives(q, v)
+    assert np.allclose(found, momentum.at(q, v)) and turning.shape == coupling.shape == (1, model.m, model.n)
+    for i, unit in enumerate(np.eye(model.n)):
+        rate = (momentum.at(q + 1e-6 * unit, v) - momentum.at(q - 1e-6 * unit, v)) / 2e-6
+        assert np.allclose(turning[:, :, i], rate, atol=1e-7)
+        assert np.allclose(coupling[:, :, i], momentum.at(q, unit[None]), atol=1e-9)
+
+
+THREE = """<robot name="r"><link name="base"/>{}</robot>"""
+
+
+def three(second: str = "", third: str = "", kind: str = "revolute", limits: str = 'lower="-1" upper="2"') -> str:
+    """Three links in a row whose second and third joint have these tags."""
+    found, parent = "", "base"
+    for i, (more, own) in enumerate((("", kind), (second, "revolute"), (third, "revolute"))):
+        found += (
+            f'<link name="l{i}"><inertial><origin xyz="0.1 0 0"/><mass value="1"/><inertia ixx="0.01" iyy="0.01"'
+            f' izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j{i}" type="{own}"><parent'
+            f' link="{parent}"/><child link="l{i}"/><origin xyz="0.3 0 0"/><axis xyz="0 1 0"/><limit {limits}'
+            f' velocity="2" effort="9"/><dynamics damping="0.5" friction="0.2"/>{more}</joint>'
+        )
+        parent = f"l{i}"
+    return THREE.format(found)
+
+
+def test_limits_and_losses_of_a_follower_are_its_drivers():
+    text = three(third='<mimic joint="j1" multiplier="-2" offset="1"/>')
+    joint = parse_robot_description(text).joints["j1"]
+    assert (joint.lower, joint.upper) == (-0.5, 1.0)  # of [-1, 2], and (q3 - 1) / -2 with q3 in [-1, 2]
+    assert (joint.velocity_limit, joint.damping, joint.friction) == (1.0, 2.5, pytest.approx(0.6))
+    assert parse_robot_description(text).actuated == ("j0", "j1")
+    geared = text.replace(
+        "</robot>",
+        '<ros2_control name="a" type="system"><joint name="j0"><command_interface name="effort"/></joint><joint'
+        ' name="j1"><command_interface name="effort"/><param name="armature">1.0</param></joint><joint name="j2"><param'
+        ' name="armature">0.25</param></joint></ros2_control></robot>',
+    )
+    assert parse_robot_description(geared).joints["j1"].armature == 2.0
+
+
+def test_a_chain_of_followers_leads_to_one_driver():
+    text = three(
+        '<mimic joint="j0" multiplier="0.5" offset="0.2"/>', '<mimic joint="j1" multiplier="-2" offset="0.4"/>'
+    )
+    description = parse_robot_description(text)
+    last = description.joints["j2"]
+    assert description.actuated == ("j0",) and (last.mimic, last.multiplier, last.offset) == ("j0", -1.0, 0.0)
+    chain, free = build_chain(description), pinocchio.buildModelFromXML(text)
+    data, q = free.createData(), 0.3
+    pinocchio.framesForwardKinematics(free, data, np.array([q, 0.5 * q + 0.2, -2.0 * (0.5 * q + 0.2) + 0.4]))
+    assert np.allclose(chain.pose(np.array([q]))[0], data.oMf[free.getFrameId("l2")].translation, atol=1e-14)
+    # what is read again is the same robot, as a run hands it to its nodes
+    again = parse_robot_description(description.text)
+    assert np.allclose(build_chain(again).pose(np.array([q]))[0], chain.pose(np.array([q]))[0], atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (three(third='<mimic joint="j1" offset="9"/>'), "'j2' follows 'j1' .* leave 'j1' no room"),
+        (three(third='<mimic joint="j1" multiplier="0" offset="3"/>'), "'j2' follows 'j1' .* no room"),
+        (three(third='<mimic joint="j9"/>'), "mimics 'j9', which does not exist"),
+        (three(third='<mimic joint="j2"/>'), "mimics itself"),
+    ],
+)
+def test_followers_that_cannot_be_are_refused(text, said):
+    with pytest.raises(RobotDescriptionError, match=said):
+        parse_robot_description(text)
+
+
+def endless(multiplier: str) -> str:
+    text = three(second=f'<mimic joint="j0" multiplier="{multiplier}"/>', kind="continuous")
+    return re.sub(r'(name="j1" type=)"revolute"', r'\1"continuous"', text)
+
+
+def test_a_joint_without_end_leads_only_what_is_back_after_a_turn():
+    with pytest.raises(RobotDescriptionError, match="'j1' follows 'j0' .* after a whole turn 'j1' is elsewhere"):
+        parse_robot_description(endless("0.5"))
+    assert parse_robot_description(endless("-2")).joints["j0"].endless
+
+
+def test_a_follower_of_a_joint_that_nobody_drives_is_refused():
+    motors = "".join(f'<joint name="{name}"><command_interface name="effort"/></joint>' for name in ("j1",))
+    text = three(third='<mimic joint="j0"/>').replace(
+        "</robot>", f'<ros2_control name="a" type="system">{motors}</ros2_control></robot>'
+    )
+    with pytest.raises(RobotDescriptionError, match="'j0' moves joints of the arm but is neither actuated nor elastic"):
+        parse_robot_description(text)
+
+
+def test_models_of_flexible_links_say_that_they_take_no_follower():
+    with pytest.raises(RobotDescriptionError, match="'j2' follows 'j1' .* make 'j2' fixed, or hold 'j1'"):
+        FlexibleModel(three(third='<mimic joint="j1"/>'))

@@ -1,0 +1,111 @@
+"""A palletizer, whose flange two followers keep level, through check, run and what draws it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pinocchio
+import pytest
+
+from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_tools.check.arm import find_arm
+from flexarm_tools.check.check import check_robot
+from flexarm_tools.gazebo.model import gazebo_model
+from flexarm_tools.metrics.figures import compute_figures
+from flexarm_tools.process.progress import Progress
+from flexarm_tools.report.forward_kinematics import link_transforms
+from flexarm_tools.run.in_process import run_in_process
+from flexarm_tools.scenario.file import load_scenario
+
+BODY = (
+    '<inertial><origin xyz="0.1 0 0"/><mass value="{0}"/><inertia ixx="0.02" iyy="0.03" izz="0.03" ixy="0" ixz="0"'
+    ' iyz="0"/></inertial>'
+)
+# name, kind, parent, child, axis, origin, limits, follows, mass
+JOINTS = (
+    ("yaw", "revolute", "base", "column", "0 0 1", "0 0 0.4", "-2.1 2.1", "", 8),
+    ("shoulder", "revolute", "column", "upper", "0 1 0", "0 0 0.2", "-0.3 1.5", "", 5),
+    ("elbow", "revolute", "upper", "fore", "0 1 0", "0.5 0 0", "-0.3 1.2", "", 4),
+    ("level_a", "revolute", "fore", "between", "0 1 0", "0.4 0 0", "-3 3", "shoulder", 0),
+    ("level_b", "revolute", "between", "flange", "0 1 0", "0 0 0", "-3 3", "elbow", 1),
+    ("turn", "revolute", "flange", "hand", "0 0 1", "0.1 0 -0.05", "-3 3", "", 1),
+    ("finger", "prismatic", "hand", "left", "0 1 0", "0 0 -0.1", "0 0.02", "", 0.1),
+    ("thumb", "prismatic", "hand", "right", "0 1 0", "0 0 -0.1", "-0.02 0", "finger", 0.1),
+)
+
+
+def palletizer() -> str:
+    """Description without <ros2_control>, as makers publish them."""
+    parts = ['<robot name="palletizer"><link name="base"/>']
+    for name, kind, parent, child, axis, origin, limits, follows, mass in JOINTS:
+        lower, upper = limits.split()
+        mimic = f'<mimic joint="{follows}" multiplier="-1"/>' if follows else ""
+        parts.append(
+            f'<link name="{child}">{BODY.format(mass) if mass else ""}</link><joint name="{name}" type="{kind}"><parent'
+            f' link="{parent}"/><child link="{child}"/><origin xyz="{origin}"/><axis xyz="{axis}"/><limit'
+            f' lower="{lower}" upper="{upper}" velocity="2" effort="200"/>{mimic}</joint>'
+        )
+    return "".join(parts) + "</robot>"
+
+
+class Silent(Progress):
+    """Shows nothing."""
+
+    def show(self, now: float, end: float) -> None:
+        """Show nothing."""
+
+
+def test_the_arm_of_a_palletizer_ends_behind_the_joints_that_keep_its_flange_level():
+    found = find_arm(palletizer())
+    assert found.tool_frame == "hand" and found.held == {"finger": 0.0}
+    description = parse_robot_description(palletizer(), held=found.held)
+    assert description.actuated == ("yaw", "shoulder", "elbow", "turn")
+    assert [joint.name for joint in description.coupled] == ["level_a", "level_b"]
+
+
+def test_a_palletizer_is_checked_and_run_and_its_flange_stays_level(tmp_path):
+    path, study = tmp_path / "palletizer.urdf", tmp_path / "study.yaml"
+    path.write_text(palletizer())
+    said, usable = check_robot(path, write=study)
+    assert usable, said
+    assert "level_a          revolute    follows shoulder, times -1" in said
+    scenario = load_scenario(study)
+    recording = run_in_process(scenario, Silent("palletizer"))
+    figures = compute_figures(scenario.figures, recording)
+    assert all(figure.holds for figure in figures if figure.goal is not None), figures
+    positions = dict(zip(recording.joint_names, recording.position.T, strict=True))
+    assert np.ptp(positions["shoulder"]) > 1e-3
+    flange = link_transforms(scenario.robot.description, positions)["flange"]
+    assert np.allclose(flange[:, :3, 2], (0.0, 0.0, 1.0), atol=1e-12)
+
+
+def test_limits_of_a_follower_that_narrow_its_driver_are_named(tmp_path):
+    path = tmp_path / "palletizer.urdf"
+    path.write_text(
+        re.sub('lower="-3" upper="3"( velocity="2" effort="200"/><mimic)', r'lower="0" upper="6.3"\1', palletizer())
+    )
+    said, _ = check_robot(path, first_run=False)
+    assert "warning: 'level_a' leave 'shoulder', which they follow, [-0.3, 0] of its [-0.3, 1.5]" in " ".join(
+        said.split()
+    )
+
+
+def test_gazebo_says_that_its_engine_leaves_followers_free():
+    description = parse_robot_description(palletizer())
+    with pytest.raises(RobotDescriptionError, match="'level_a' follows 'shoulder' .* hold 'shoulder'"):
+        gazebo_model(description, 0.001, tool_frame="hand")
+
+
+def test_what_draws_the_robot_puts_its_followers_where_pinocchio_has_them():
+    text = palletizer()
+    description, model = parse_robot_description(text), pinocchio.buildModelFromXML(text)
+    data, q = model.createData(), {"yaw": 0.3, "shoulder": 0.5, "elbow": -0.2, "turn": 1.0}
+    full = np.zeros(model.nq)
+    for name, value in (q | {"level_a": -q["shoulder"], "level_b": -q["elbow"]}).items():
+        full[model.joints[model.getJointId(name)].idx_q] = value
+    pinocchio.framesForwardKinematics(model, data, full)
+    placed = link_transforms(description, q)
+    for link in ("between", "flange", "hand"):
+        assert np.allclose(placed[link], data.oMf[model.getFrameId(link)].homogeneous, atol=1e-14)
