@@ -272,9 +272,9 @@ def test_a_reference_that_is_ignored_does_not_hide_an_error(moved):
     poses = (BENT + 0.1 * np.random.default_rng(1).uniform(-1.0, 1.0, (4, 7))).ravel().tolist()
     handle = moved.ask(poses=poses, model="bias")
     moved.tick()
-    moved.arm.send_wrench(np.zeros(6), frame="tool0")
-    moved.live.wait_for_diagnostic(NODE, "wrench is in frame 'tool0'")
+    moved.arm.send_wrench(np.zeros(6), frame="elsewhere")
+    moved.live.wait_for_diagnostic(NODE, "wrench is in frame 'elsewhere'")
     moved.arm.send_desired(position=BENT)
     moved.live.spin(1.2)  # the status is published once a second at least
-    assert moved.live.said(NODE)[-1][1].startswith("wrench is in frame 'tool0'")
+    assert moved.live.said(NODE)[-1][1].startswith("wrench is in frame 'elsewhere'")
     assert handle.accepted

@@ -182,12 +182,12 @@ def test_a_frozen_sensor_and_a_wrong_frame_are_no_valid_wrench(sensed):
         arm.step(BENT, np.ones(6), effort=np.full(7, float(tick)))
         arm.live.spin(0.02)
     arm.tick += 1
-    arm.send_wrench(np.zeros(6), frame="tool0")
+    arm.send_wrench(np.zeros(6), frame="elsewhere")
     arm.send_state(BENT)
-    assert list(arm.estimate().left_out) == ["base_ft_sensor: in frame 'tool0'"]
-    words = f"wrench is in frame 'tool0', sensor 'base_ft_sensor' measures in '{arm.frame}'"
+    assert list(arm.estimate().left_out) == ["base_ft_sensor: in frame 'elsewhere'"]
+    words = f"wrench is in frame 'elsewhere', sensor 'base_ft_sensor' measures in '{arm.frame}'"
     arm.live.wait_for_diagnostic(NODE, words)
-    assert (ERROR, words) in arm.live.said(NODE)
+    assert any(level == ERROR and said.startswith(words) for level, said in arm.live.said(NODE))
     assert arm.step(BENT, np.zeros(6)).valid
 
 

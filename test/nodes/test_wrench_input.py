@@ -93,9 +93,9 @@ def test_the_reading_within_half_a_period_counts_else_the_newest_before_while_it
 def test_from_a_reading_that_was_refused_there_is_none_until_a_good_one_comes(felt):
     felt.take(reading(1))
     with pytest.raises(
-        InputError, match="wrench is in frame 'tool0', sensor 'tool_ft_sensor' measures in 'tool_sensor_link'"
+        InputError, match="wrench is in frame 'elsewhere', sensor 'tool_ft_sensor' measures in 'tool_sensor_link'"
     ):
-        felt.take(reading(2, frame="tool0"))
+        felt.take(reading(2, frame="elsewhere"))
     assert felt.at(10) == (None, "")
     for bad in (reading(3, (np.nan, 0.0, 0.0)), reading(4, (np.inf, 0.0, 0.0))):
         felt.take(bad)

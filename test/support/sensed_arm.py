@@ -117,7 +117,7 @@ class SensedArm:
         usual = {row.name: row.default for row in BASE_WRENCH_PARAMETERS}
         # Joint states come as fast as the test sends them, or not: a time-out in wall time must not matter.
         usual |= {"sensor_wait": 0.5, "state_timeout": 60.0, "robot_description": description(robot)}
-        usual |= {"frame_prefix": "", "file_folder": self.folder}
+        usual |= {"frame_prefix": "", "wrench_frames": [], "file_folder": self.folder}
         self.live.graph.set_parameters(NODE, {**usual, **parameters})
         self.live.graph.transition(NODE, "configure")
         for heard in (self.wrenches, self.desired):

@@ -102,7 +102,7 @@ class ControlLoop(ArmNode):
         self._commands.open(self._pipeline.gate.gate, gate_values)
         self._note_timeouts(values)
         self._inputs.open(
-            Readings(model, self._sensors()),
+            Readings(model, self._sensors(), frames=values["wrench_frames"]),
             model,
             values["sensor_wait"],
             [(built, known[name].hears) for name, built in self._built.items()],

@@ -87,6 +87,9 @@ ARM_PARAMETERS = (
     Parameter("frame_prefix", "string", "",
         "text in front of the names of links in the headers of markers, wrenches, IMU readings and poses, as in TF"
         " (the parameter frame_prefix of robot_state_publisher); messages are read with it and without"),
+    Parameter("wrench_frames", "string[]", [],
+        "frames of measured wrenches that are no links of the robot: NAME=LINK, or NAME=LINK x y z roll pitch yaw with"
+        " the pose of the frame in the link", "m, rad"),
     Parameter("thread_priority", "int", 0,
         "real-time priority (SCHED_FIFO) requested at activation; 0: normal scheduling", "", 0, 99),
 )  # fmt: skip

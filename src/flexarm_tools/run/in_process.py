@@ -102,7 +102,7 @@ class _Loop:
         gate = gate_stage(self._of(GATE, values), own_model)
         self.pipeline = Pipeline([one.stage for one in self.built.values()], gate)
         sensors = [sensor for one in self.built.values() for sensor in one.sensors if sensor != FLEXIBLE]
-        self.readings = Readings(self.model, sensors)
+        self.readings = Readings(self.model, sensors, frames=values["wrench_frames"])
 
     def _of(self, stage: str, values: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters of a stage as its own node would have them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +29,7 @@ from flexarm_nodes.messages.flexible import (
 from flexarm_nodes.messages.layout import FlatReader
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.input.companions import Companions
+from flexarm_nodes.node.input.wrench_frames import WrenchElsewhere, WrenchFrames
 
 KEPT = 8  # readings kept per sensor, and joint references: some may arrive before the joint state of the same stamp
 INTERVALS = 8  # between joint states, of which the second shortest is their period: some may be lost, one may be early
@@ -179,13 +180,16 @@ class Readings:
         required: Container[str] = (),
         *,
         before: bool = False,
+        frames: Sequence[str] = (),
     ) -> None:
-        """Read the joints of an arm and these sensors, given as (kind, name); ``required``: as of SampleReader."""
+        """Read the joints of an arm and these sensors, given as (kind, name).
+
+        ``required``: as of SampleReader; ``frames``: frames of wrenches that are no links, as of WrenchFrames.
+        """
         self.sensors = tuple(dict.fromkeys(sensors))
         self._model, self._joints, self._before = model, SampleReader(model, required), before
         self._count = TurnCount(model.turns, model.velocity_limit)
-        description = model.description
-        self._frames = {name: sensor.frame for name, sensor in description.force_torque_sensors.items()}
+        self._frames = WrenchFrames(model, frames)
         self._topics = {sensor: topic for topic, _, sensor in self.subscriptions()}
         self._flat = {
             sensor: FlatReader(READERS[sensor[0]].kind, *READERS[sensor[0]].fields) for sensor in self.sensors
@@ -223,15 +227,16 @@ class Readings:
         """Take a sensor's message.
 
         Raises:
-            InputError: the frame is not the sensor's, or the message is not usable.
+            InputError: the frame is not known, or the message is not usable.
         """
         kind, name = sensor
         stamp, frame = stamp_to_nanoseconds(message.header.stamp), message.header.frame_id
         kept = self._keep(sensor, stamp, "not usable")
-        if kind == "wrench" and frame != self._frames[name]:
+        reading = READERS[kind].read(message, self._model)
+        if kind == "wrench":
             kept[stamp] = f"in frame '{frame}'"
-            raise InputError(f"wrench is in frame '{frame}', sensor '{name}' measures in '{self._frames[name]}'")
-        kept[stamp] = READERS[kind].read(message, self._model)
+            reading = self._frames.seen(name, frame, reading)
+        kept[stamp] = reading
 
     def take_raw(self, sensor: tuple[str, str], raw: bytes, read: Callable[[bytes], Any]) -> None:
         """Take a sensor's message from its bytes; ``read`` deserializes one with other words than the one before.
@@ -239,20 +244,24 @@ class Readings:
         Raises:
             InputError: as of :meth:`take`.
         """
-        flat, reader = self._flat[sensor], READERS[sensor[0]]
+        flat = self._flat[sensor]
         numbers = flat.read(raw)
         if numbers is not None:
-            self._keep(sensor, stamp_of(raw), reader.flat(self._learnt[sensor], numbers))
+            self.take_numbers(sensor, stamp_of(raw), numbers)
             return
         message = read(raw)
         self.take(sensor, message)
-        if reader.fields:
+        if READERS[sensor[0]].fields:
             flat.learn(raw)
             self._learnt[sensor] = message
 
     def take_numbers(self, sensor: tuple[str, str], stamp: int, numbers: list[Array]) -> None:
         """Take a sensor's message like the last one from its stamp [ns] and the numbers of the fields that are read."""
-        self._keep(sensor, stamp, READERS[sensor[0]].flat(self._learnt[sensor], numbers))
+        (kind, name), before = sensor, self._learnt[sensor]
+        reading = READERS[kind].flat(before, numbers)
+        if kind == "wrench":
+            reading = self._frames.seen(name, before.header.frame_id, reading)
+        self._keep(sensor, stamp, reading)
 
     def _keep(self, sensor: tuple[str, str], stamp: int, reading: Any) -> dict[int, Any]:
         """Keep a reading, or the reason why it is rejected; return those of the sensor that are kept, by stamp."""
@@ -316,7 +325,7 @@ class Readings:
                 came[sensor] = kept[stamp]
             elif kept and abs((nearest := min(kept, key=lambda one: abs(one - stamp))) - stamp) <= tolerance:
                 came[sensor] = kept[nearest]
-        there = {sensor: reading for sensor, reading in came.items() if not isinstance(reading, str)}
+        there = {sensor: _in_sensor(one, joints) for sensor, one in came.items() if not isinstance(one, str)}
         by_kind = {
             wanted: {name: reading for (kind, name), reading in there.items() if kind == wanted} for wanted in READERS
         }
@@ -331,7 +340,7 @@ class Readings:
             by_kind["wrench"],
             by_kind["imu"],
             {
-                name: _nearest(kept, stamp)
+                name: _nearest(kept, joints)
                 for (kind, name), kept in self._readings.items()
                 if kind == "wrench" and kept and name not in by_kind["wrench"]
             },
@@ -340,8 +349,15 @@ class Readings:
         )
 
 
-def _nearest(kept: Mapping[int, Any], stamp: int) -> tuple[int, Any]:
-    """Return stamp and value of the newest reading up to a stamp [ns], else of the first one after it."""
-    nearest = max((one for one in kept if one <= stamp), default=min(kept))
+def _nearest(kept: Mapping[int, Any], joints: FlexibleSample) -> tuple[int, Any]:
+    """Return stamp and value of the newest reading up to a joint state, else of the first one after it."""
+    nearest = max((one for one in kept if one <= joints.stamp), default=min(kept))
     reading = kept[nearest]
-    return nearest, None if isinstance(reading, str) else reading
+    return nearest, None if isinstance(reading, str) else _in_sensor(reading, joints)
+
+
+def _in_sensor(reading: Any, joints: FlexibleSample) -> Any:
+    """Return a reading; a wrench in a frame that joints move relative to the sensor is brought to that one."""
+    if isinstance(reading, WrenchElsewhere):
+        return reading.in_sensor(joints.position, joints.deflection)
+    return reading

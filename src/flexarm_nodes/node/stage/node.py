@@ -59,7 +59,7 @@ class StageNode(ArmNode):
             hears["flexible"] = topics.FLEXIBLE_STATE
         self._timeout: float = values.get("reference_timeout", 0.0)
         self._inputs.open(
-            Readings(model, built.sensors, built.required, before=built.before),
+            Readings(model, built.sensors, built.required, before=built.before, frames=values["wrench_frames"]),
             model,
             values.get("sensor_wait", 1.0),
             [(built, hears)],

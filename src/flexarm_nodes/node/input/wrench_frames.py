@@ -1,0 +1,152 @@
+"""WrenchFrames: wrenches that are given in any frame of the robot, transformed to that of the sensor.
+
+A driver may report its wrench in another frame than the one in which the sensor measures: in a flange, in the base, or
+in one of its own (``tool0_controller``). With the pose ``R, p`` of that frame in the sensor's, ``f_s = R f`` and
+``n_s = R n + p x f_s``. If joints lie between the two, their positions are those of the joint state of the same stamp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.kinematic_chain import KinematicChain, joints_inboard, kinematic_chain
+from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
+from flexarm_core.types import Array
+
+MOST_NAMED = 30  # frames in a message
+
+
+@dataclass(frozen=True, slots=True)
+class MovingFrame:
+    """A frame that joints move relative to the sensor.
+
+    Attributes:
+        to_sensor, to_frame: chains from the root link to both.
+        pose: (4, 4) of the frame in the link at the end of its chain.
+        elastic: number of elastic joints.
+    """
+
+    to_sensor: KinematicChain
+    to_frame: KinematicChain
+    pose: Array
+    elastic: int
+
+    def at(self, position: Array, deflection: Array | None) -> Array:
+        """Return the pose (4, 4) in the sensor's frame at joint positions (n,); an unknown deflection (m,) is 0."""
+        bent = np.zeros(self.elastic) if deflection is None else np.where(np.isfinite(deflection), deflection, 0.0)
+        q = np.concatenate((position, bent))
+        sensor, link = (_pose(chain, q) for chain in (self.to_sensor, self.to_frame))
+        return np.linalg.solve(sensor, link @ self.pose).astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True, slots=True)
+class WrenchElsewhere:
+    """A wrench (6,) ``[f; n]`` in a frame that moves relative to the sensor."""
+
+    frame: MovingFrame
+    wrench: Array
+
+    def in_sensor(self, position: Array, deflection: Array | None) -> Array:
+        """Return it in the sensor's frame at joint positions (n,) and deflections (m,)."""
+        return transformed(self.frame.at(position, deflection), self.wrench)
+
+
+class WrenchFrames:
+    """Frames in which wrenches of the sensors of an arm may be given."""
+
+    def __init__(self, model: ArmModel, named: Sequence[str] = ()) -> None:
+        """Know the links of an arm, and frames that are named.
+
+        Args:
+            model: the arm.
+            named: further frames as ``NAME=LINK``, or ``NAME=LINK x y z roll pitch yaw`` with the pose of the frame in
+                the link [m, rad].
+
+        Raises:
+            ConfigError: a frame is not written so, is a link, is named twice, or its link does not exist.
+        """
+        self._model, self._description = model, model.description
+        self._sensors = {name: sensor.frame for name, sensor in self._description.force_torque_sensors.items()}
+        self._named = dict[str, tuple[str, Array]]()
+        for text in named:
+            name, link, pose = _read(text)
+            if name in self._description.links or name in self._named:
+                raise ConfigError(f"wrench_frames: '{name}' is a link, or named twice")
+            if link not in self._description.links:
+                raise ConfigError(f"wrench_frames: '{text}' names no link; links: {', '.join(self._description.links)}")
+            self._named[name] = link, pose
+        self._placed: dict[tuple[str, str], Array | MovingFrame | None] = {
+            (name, frame): None for name, frame in self._sensors.items()
+        }
+
+    def seen(self, sensor: str, frame: str, wrench: Array) -> Array | WrenchElsewhere:
+        """Return a wrench (6,) in the frame of a sensor, or with the frame that joints move.
+
+        Raises:
+            InputError: the frame is not known, or a link that bends lies between it and the sensor.
+        """
+        key = sensor, frame
+        if key not in self._placed:
+            self._placed[key] = self._place(sensor, frame)
+        placed = self._placed[key]
+        if placed is None:
+            return wrench
+        return WrenchElsewhere(placed, wrench) if isinstance(placed, MovingFrame) else transformed(placed, wrench)
+
+    def _place(self, sensor: str, frame: str) -> Array | MovingFrame:
+        description, home = self._description, self._sensors[sensor]
+        said = f"wrench is in frame '{frame}', sensor '{sensor}' measures in '{home}'"
+        link, pose = self._named.get(frame, (frame, np.eye(4)))
+        if link not in description.links:
+            known = [*self._named, *description.links]
+            more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
+            raise InputError(
+                f"{said}; known frames: {', '.join(known[:MOST_NAMED])}{more}; others are named in wrench_frames"
+            )
+        paths = [joints_inboard(description, end, description.root) for end in (home, link)]
+        between = {joint.name: joint for path in paths for joint in path}
+        for name in {joint.name for joint in paths[0]} & {joint.name for joint in paths[1]}:
+            del between[name]
+        bends = [joint.parent for joint in between.values() if joint.parent in description.flexible_links]
+        if bends:
+            raise InputError(f"{said}, and link '{bends[0]}' bends between them: give the wrench in '{home}'")
+        coordinates = (*self._model.joint_names, *self._model.elastic_joint_names)
+        to_sensor, to_frame = (kinematic_chain(description, end, coordinates) for end in (home, link))
+        moving = MovingFrame(to_sensor, to_frame, pose, self._model.m)
+        if any(joint.kind != "fixed" for joint in between.values()):
+            return moving
+        return moving.at(np.zeros(self._model.n), None)
+
+
+def transformed(pose: Array, wrench: Array) -> Array:
+    """Return a wrench (6,) ``[f; n]`` in the frame in which its own has this pose (4, 4)."""
+    force, moment = pose[:3, :3] @ wrench[:3], pose[:3, :3] @ wrench[3:]
+    x, y, z = pose[:3, 3]
+    moment += (y * force[2] - z * force[1], z * force[0] - x * force[2], x * force[1] - y * force[0])
+    return np.concatenate((force, moment))
+
+
+def _pose(chain: KinematicChain, q: Array) -> Array:
+    pose: Array = np.eye(4)
+    pose[:3, 3], pose[:3, :3], *_ = chain.motion(q, np.zeros(len(q)))
+    return pose
+
+
+def _read(text: str) -> tuple[str, str, Array]:
+    """Return name, link and pose (4, 4) of a frame that is named."""
+    name, _, rest = text.partition("=")
+    words, pose = rest.split(), np.eye(4)
+    try:
+        numbers = [float(word) for word in words[1:]]
+    except ValueError:
+        numbers = [np.nan]
+    if not name.strip() or len(numbers) not in (0, 6) or not words or not np.isfinite(numbers).all():
+        raise ConfigError(f"wrench_frames: '{text}', expected NAME=LINK or NAME=LINK x y z roll pitch yaw [m, rad]")
+    if numbers:
+        pose[:3, :3], pose[:3, 3] = roll_pitch_yaw_to_rotation(*numbers[3:]), numbers[:3]
+    return name.strip(), words[0], pose

@@ -1,0 +1,151 @@
+"""Wrenches in other frames than the sensor's: transformed as Pinocchio does, refused where the frame is not known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio
+import pytest
+import robots
+from coupled_arms import FreeJoints, coupled_arm
+from rclpy.serialization import serialize_message
+from sensed_arm import NODE, Core, SensedArm, sensed_arm_of_a_module, wrench_message  # noqa: F401
+from sensor_msgs.msg import JointState
+
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.load import load_robot_description
+from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
+from flexarm_core.types import BaseWrenchSample
+from flexarm_nodes.messages.cdr import message_reader
+from flexarm_nodes.messages.conversions import doubles, nanoseconds_to_stamp
+from flexarm_nodes.node.input.readings import Readings
+
+NONE = np.zeros(3)
+SENSORS = [("wrench", "base_ft_sensor"), ("wrench", "tool_ft_sensor")]
+NAMED = ["tool0_controller=tool0 0.02 0 0.1 0.1 -0.2 1.5", "flange=l2"]
+BENT = np.array([0.0, 0.6, 0.2, 1.2, -0.3, 0.8, 0.1])
+
+
+def joint_state(stamp: int, names, position) -> bytes:
+    message = JointState(name=list(names), position=doubles(position), velocity=doubles(0.0 * position))
+    message.header.stamp = nanoseconds_to_stamp(stamp)
+    return bytes(serialize_message(message))
+
+
+def placed(free: FreeJoints, q, frame: str) -> pinocchio.SE3:
+    """Pose of a frame in the root link, also of those in NAMED."""
+    position, rotation = free.pose(q, {"tool0_controller": "tool0", "flange": "l2"}.get(frame, frame))
+    found = pinocchio.SE3(rotation, position)
+    if frame == "tool0_controller":
+        found = found * pinocchio.SE3(roll_pitch_yaw_to_rotation(0.1, -0.2, 1.5), np.array([0.02, 0.0, 0.1]))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_wrench_in_any_frame_is_what_pinocchio_sees_in_that_of_the_sensor(seed):
+    arm = coupled_arm(seed)
+    model, free, rng = ArmModel(arm.text), FreeJoints(arm, NONE), np.random.default_rng(seed)
+    readings = Readings(model, SENSORS, frames=NAMED)
+    names = (*model.joint_names, *model.elastic_joint_names)
+    frames = [*model.description.links, "tool0_controller", "flange"]
+    for stamp in range(1, 200):
+        q, sensor = rng.uniform(-0.5, 0.5, len(names)), SENSORS[stamp % 2]
+        frame, wrench = frames[stamp % len(frames)], rng.standard_normal(6)
+        at_sensor = placed(free, q, model.description.force_torque_sensors[sensor[1]].frame)
+        wanted = (at_sensor.inverse() * placed(free, q, frame)).act(pinocchio.Force(wrench)).vector
+        message = wrench_message(stamp, frame, wrench)
+        if stamp % 3:  # straight from the bytes, where only numbers have changed since the last one
+            readings.take_raw(sensor, bytes(serialize_message(message)), message_reader(type(message)))
+        else:
+            readings.take(sensor, message)
+        sample = readings.sample(readings.joints(joint_state(stamp, names, q)))
+        assert np.allclose(sample.wrenches[sensor[1]], wanted, atol=1e-12), (frame, sensor)
+
+
+def test_the_same_words_are_read_from_the_bytes_and_a_moving_frame_moves_with_every_sample():
+    arm = coupled_arm(1)
+    model, free, rng = ArmModel(arm.text), FreeJoints(arm, NONE), np.random.default_rng(2)
+    readings, names = Readings(model, SENSORS[:1]), (*model.joint_names, *model.elastic_joint_names)
+    for stamp in range(1, 20):
+        q, wrench = rng.uniform(-0.5, 0.5, len(names)), rng.standard_normal(6)
+        message = wrench_message(stamp, "tool0", wrench)
+        readings.take_raw(SENSORS[0], bytes(serialize_message(message)), message_reader(type(message)))
+        wanted = (placed(free, q, "foot").inverse() * placed(free, q, "tool0")).act(pinocchio.Force(wrench)).vector
+        sample = readings.sample(readings.joints(joint_state(stamp, names, q)))
+        assert np.allclose(sample.wrenches["base_ft_sensor"], wanted, atol=1e-12)
+
+
+def test_an_unknown_frame_is_refused_with_those_that_are_known_and_nothing_else_is_lost():
+    arm = coupled_arm(1)
+    model = ArmModel(arm.text)
+    readings, names = Readings(model, SENSORS, frames=NAMED), (*model.joint_names, *model.elastic_joint_names)
+    readings.take(SENSORS[1], wrench_message(5, "tool0", np.ones(6)))
+    with pytest.raises(InputError, match="in frame 'nowhere', sensor 'base_ft_sensor' measures in 'foot'; known frames:"
+                       " tool0_controller, flange, world, .* others are named in wrench_frames"):  # fmt: skip
+        readings.take(SENSORS[0], wrench_message(5, "nowhere", np.ones(6)))
+    sample = readings.sample(readings.joints(joint_state(5, names, np.zeros(len(names)))))
+    assert sample.rejected == {"base_ft_sensor": "in frame 'nowhere'"} and [*sample.wrenches] == ["tool_ft_sensor"]
+    readings.take(SENSORS[0], wrench_message(6, "foot", np.ones(6)))
+    sample = readings.sample(readings.joints(joint_state(6, names, np.zeros(len(names)))))
+    assert np.array_equal(sample.wrenches["base_ft_sensor"], np.ones(6))
+
+
+@pytest.mark.parametrize(
+    "named",
+    ["tcp", "tcp=", "=tool0", "tcp=nowhere", "tcp=tool0 1 2", "tcp=tool0 0 0 0 0 0 x", "tcp=l1 0 0 0 0 0 nan", "l1=l2"],
+)  # fmt: skip
+def test_frames_that_are_not_named_well_are_refused(named):
+    with pytest.raises(ConfigError, match="wrench_frames: '"):
+        Readings(ArmModel(coupled_arm(1).text), SENSORS, frames=[named])
+
+
+def test_between_a_sensor_and_a_frame_no_link_may_bend():
+    model = ArmModel(load_robot_description(robots.URDF / "flexible_2r.urdf.xacro"))
+    sensors = model.description.force_torque_sensors
+    if not sensors:
+        pytest.skip("the flexible arm has no force/torque sensor")
+    readings = Readings(model, [("wrench", name) for name in sensors])
+    with pytest.raises(InputError, match="bends between them: give the wrench in"):
+        readings.take(("wrench", next(iter(sensors))), wrench_message(5, model.tool_frame, np.ones(6)))
+
+
+@pytest.fixture(name="arm")
+def configured_anew(sensed: SensedArm) -> SensedArm:
+    sensed.configure(wrench_frames=["tool0_controller=tool0 0 0 0.1 0 0 0"])
+    return sensed
+
+
+def test_the_node_takes_the_wrench_of_a_driver_in_a_frame_of_its_own(arm):
+    core, rng = Core("arm_7r"), np.random.default_rng(4)
+    model = pinocchio.buildModelFromXML(arm.text)
+    data = model.createData()
+    order = [model.joints[model.getJointId(name)].idx_q for name in arm.names]
+    for tick, frame in enumerate(("tool0_controller", "tool0", arm.frame, "tool0_controller"), 1):
+        position, wrench, full = BENT + 0.1 * tick, rng.standard_normal(6), np.zeros(model.nq)
+        full[order] = position
+        pinocchio.framesForwardKinematics(model, data, full)
+        tool, sensor = (data.oMf[model.getFrameId(name)] for name in ("tool0", arm.frame))
+        where = {arm.frame: sensor, "tool0": tool}.get(
+            frame, tool * pinocchio.SE3(np.eye(3), np.array([0.0, 0.0, 0.1]))
+        )
+        seen = (sensor.inverse() * where).act(pinocchio.Force(wrench)).vector
+        arm.tick = tick
+        arm.send_wrench(wrench, frame=frame)
+        arm.send_state(position, np.zeros(7), np.zeros(7))
+        expected = core.estimate(BaseWrenchSample(tick * arm.period, position, np.zeros(7), np.zeros(7), seen))
+        found = arm.estimate()
+        assert found.valid and np.allclose(
+            [getattr(found.wrench.force, axis) for axis in "xyz"], expected.wrench[:3], atol=1e-9
+        )
+        assert np.allclose(found.torque, expected.torque, atol=1e-9, equal_nan=True), frame
+    arm.tick += 1
+    arm.send_wrench(np.zeros(6), frame="tcp")
+    arm.send_state(BENT)
+    assert list(arm.estimate().left_out) == ["base_ft_sensor: in frame 'tcp'"]
+    arm.live.wait_for_diagnostic(
+        NODE, f"wrench is in frame 'tcp', sensor 'base_ft_sensor' measures in '{arm.frame}'; known"
+    )
+    arm.tick += 1
+    arm.send_wrench(np.zeros(6), frame="tool0_controller")
+    arm.send_state(BENT)
+    assert arm.estimate().valid
