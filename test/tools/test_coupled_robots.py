@@ -9,6 +9,7 @@ import pinocchio
 import pytest
 
 from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.check.arm import find_arm
 from flexarm_tools.check.check import check_robot
@@ -109,3 +110,32 @@ def test_what_draws_the_robot_puts_its_followers_where_pinocchio_has_them():
     placed = link_transforms(description, q)
     for link in ("between", "flange", "hand"):
         assert np.allclose(placed[link], data.oMf[model.getFrameId(link)].homogeneous, atol=1e-14)
+
+
+def test_the_tool_of_a_palletizer_follows_a_path_that_pinocchio_sees():
+    solver = RedundancySolver.of(parse_robot_description(palletizer(), held={"finger": 0.0}), "hand")
+    model = pinocchio.buildModelFromXML(palletizer())
+    data, place = model.createData(), {name: model.joints[model.getJointId(name)].idx_q for name in model.names[1:]}
+    start, axes = np.array([0.2, 0.1, 0.9, -0.4]), np.array([True, True, True, False, False, True])
+    begin, R = solver.chain.pose(start)
+    solver.begin(start)
+    for step in range(1, 501):
+        wanted = begin + 0.1 * (1.0 - np.cos(np.array([1.0, 1.3, 0.7]) * step * 2e-3)) * (-1.0, -1.0, 0.5)
+        solver.update(wanted, R, axes, 2e-3)
+        yaw, shoulder, elbow, turn = solver.position
+        full = np.zeros(model.nq)
+        named = {
+            "yaw": yaw,
+            "shoulder": shoulder,
+            "elbow": elbow,
+            "level_a": -shoulder,
+            "level_b": -elbow,
+            "turn": turn,
+        }
+        for name, value in named.items():
+            full[place[name]] = value
+        pinocchio.framesForwardKinematics(model, data, full)
+        hand = data.oMf[model.getFrameId("hand")]
+        assert np.allclose(hand.translation, wanted, atol=1e-5), step
+        assert np.allclose(hand.rotation, R, atol=1e-5), step
+    assert np.abs(solver.position - start).max() > 0.1

@@ -25,7 +25,7 @@ Element = ElementTree.Element
 
 
 def coupled_joints(
-    joints: Mapping[str, Joint], actuated: Collection[str], springs: Collection[str]
+    joints: Mapping[str, Joint], actuated: Collection[str], springs: Collection[str], commanded: Collection[str]
 ) -> dict[str, Joint]:
     """Return the joints that follow others, and the driven ones with what their followers add to them.
 
@@ -33,10 +33,11 @@ def coupled_joints(
         joints: joints by name, those outside of the arm are fixed.
         actuated: names of the driven joints.
         springs: names of the elastic joints.
+        commanded: names of the joints with a command interface.
 
     Raises:
-        RobotDescriptionError: a joint follows one without a motor, is elastic, or leaves its driver no room; or it
-            follows one that turns without end, but is not back in its place after a whole turn.
+        RobotDescriptionError: a joint follows one without a motor, is elastic or commanded, or leaves its driver no
+            room; or it follows one that turns without end, but is not back in its place after a whole turn.
     """
     found: dict[str, Joint] = {}
     for joint in joints.values():
@@ -46,6 +47,12 @@ def coupled_joints(
         name = f"joint '{joint.name}' follows '{driver.name}' (<mimic>)"
         if joint.name in springs:
             raise RobotDescriptionError(f"{name} and is elastic: it can be only one", joint=joint.name)
+        if joint.name in commanded:
+            raise RobotDescriptionError(
+                f'{name} and has a command interface: take that away, or add mimic="false" to its <joint> in'
+                " <ros2_control> if it does not follow",
+                joint=joint.name,
+            )
         if driver.name not in actuated:
             raise RobotDescriptionError(
                 f"{name}, which has no motor: give '{driver.name}' a <command_interface> in <ros2_control>",
@@ -54,7 +61,8 @@ def coupled_joints(
         driver = found.get(driver.name, driver)
         ends = (-math.inf, math.inf)
         if a != 0.0:
-            ends = min((joint.lower - b) / a, (joint.upper - b) / a), max((joint.lower - b) / a, (joint.upper - b) / a)
+            one, other = (joint.lower - b) / a, (joint.upper - b) / a
+            ends = min(one, other), max(one, other)
         lower, upper = max(driver.lower, ends[0]) + 0.0, min(driver.upper, ends[1]) + 0.0  # no -0
         if not lower < upper or (a == 0.0 and not joint.lower <= b <= joint.upper):
             raise RobotDescriptionError(
@@ -92,6 +100,12 @@ def coupled_joints(
             armature=0.0,
         )
     return found
+
+
+def uncoupled_joints(element: Element) -> list[str]:
+    """Return the joints that do not follow, in spite of ``<mimic>``: ``<ros2_control>`` says ``mimic="false"``."""
+    named = {tag.get("name", "") for tag in element.findall("./ros2_control/joint[@mimic='false']")}
+    return [name for tag in element.findall("joint") if (name := tag.get("name", "")) in named]
 
 
 def _driver(joints: Mapping[str, Joint], joint: Joint) -> tuple[Joint, float, float]:

@@ -17,7 +17,7 @@ import numpy as np
 from urdf_parser_py import urdf, xml_reflection
 
 from flexarm_core.errors import RobotDescriptionError
-from flexarm_core.robot.coupled_joints import coupled_joints, write_coupled
+from flexarm_core.robot.coupled_joints import coupled_joints, uncoupled_joints, write_coupled
 from flexarm_core.robot.description import Joint, Link, RobotDescription, Shape
 from flexarm_core.robot.dynamics_check import check_dynamics, with_shared_inertia
 from flexarm_core.robot.elastic_drives import add_drive_links, read_drives
@@ -71,6 +71,8 @@ def parse_robot_description(
     links = {link.name: _convert_link(link, colors) for link in robot.links}
     joints = _sort_joints(robot)
     root = robot.get_root()
+    for name in uncoupled_joints(element):
+        joints[name] = replace(joints[name], mimic="", multiplier=1.0, offset=0.0)
     elastic = read_elastic_joints(element, joints)
     commanded = read_commanded_joints(element, joints, elastic)
     springs = [joint.name for joint in elastic]
@@ -92,7 +94,7 @@ def parse_robot_description(
     following = tuple(name for name, joint in joints.items() if joint.mimic)
     for name, armature in read_armatures(element, actuated, following).items():
         joints[name] = replace(joints[name], armature=armature)
-    joints |= coupled_joints(joints, actuated, springs)
+    joints |= coupled_joints(joints, actuated, springs, commanded)
     if following:
         text = write_coupled(element, joints)
     flexible, gauges = read_flexible_links(element, links, root)

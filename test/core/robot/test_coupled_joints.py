@@ -242,6 +242,18 @@ def test_a_follower_of_a_joint_that_nobody_drives_is_refused():
         parse_robot_description(text)
 
 
+def test_what_ros2_control_says_about_a_follower_holds():
+    text = three(third='<mimic joint="j1"/>')
+    control = '<ros2_control name="a" type="system">{}</ros2_control></robot>'
+    tags = [f'<joint name="j{i}"{{}}><command_interface name="effort"/></joint>' for i in range(3)]
+    with pytest.raises(RobotDescriptionError, match="'j2' follows 'j1' .* has a command interface"):
+        parse_robot_description(text.replace("</robot>", control.format("".join(tags).replace("{}", ""))))
+    apart = "".join(tag.format(' mimic="false"' if i == 2 else "") for i, tag in enumerate(tags))
+    description = parse_robot_description(text.replace("</robot>", control.format(apart)))
+    assert description.actuated == ("j0", "j1", "j2") and not description.coupled
+    assert parse_robot_description(description.text).actuated == ("j0", "j1", "j2")
+
+
 def test_models_of_flexible_links_say_that_they_take_no_follower():
     with pytest.raises(RobotDescriptionError, match="'j2' follows 'j1' .* make 'j2' fixed, or hold 'j1'"):
         FlexibleModel(three(third='<mimic joint="j1"/>'))
