@@ -51,7 +51,11 @@ NOT_WALKED = (
     "carried_over.correct_carried_over",  # after the step before: its controller checks what comes in
     "KinematicChain.motion_of",  # says that it does not check
     *("StateBelief.doubt", "Stillness.on_state", "VelocityCheck.on_state"),  # what the gate has checked
-    *("held_joints.fixed_joint", "held_joints.write_held"),  # what the reader of descriptions has checked
+    *(
+        "held_joints.fixed_joint",
+        "held_joints.write_held",
+        "held_joints.set_origin",
+    ),  # what the reader of descriptions has checked
     "Contribution",  # rows of the law's own table
 )
 

@@ -18,10 +18,9 @@ from flexarm_core.robot.kinematic_chain import (
     PLACE,
     PRISMATIC,
     RATIO,
-    add_slide,
-    add_turn,
+    end_columns,
     next_frame,
-    seen_from,
+    put_column,
     turned_frame,
 )
 from flexarm_core.types import Array
@@ -52,11 +51,10 @@ def arm_kinematics(links: Array, q: Array, frames: Array, J: Array) -> None:
         if i < k:
             place, ratio = int(links[i, PLACE]), links[i, RATIO]
             moved = ratio * q[place]
+            put_column(J, links, i, place, px, py, pz, xz, yz, zz)
             if links[i, KIND] == PRISMATIC:
                 px, py, pz = px + moved * xz, py + moved * yz, pz + moved * zz
-                add_slide(J, place, ratio, xz, yz, zz)
             else:
-                add_turn(J, place, ratio, px, py, pz, xz, yz, zz)
                 xx, xy, yx, yy, zx, zy = turned_frame(moved, xx, xy, yx, yy, zx, zy)
         row = i if i < k else last
         if i == k or i < last:
@@ -64,7 +62,7 @@ def arm_kinematics(links: Array, q: Array, frames: Array, J: Array) -> None:
             frames[row, 3], frames[row, 4], frames[row, 5] = yx, yy, yz
             frames[row, 6], frames[row, 7], frames[row, 8] = zx, zy, zz
             frames[row, 9], frames[row, 10], frames[row, 11] = px, py, pz
-    seen_from(J, px, py, pz)
+    end_columns(J, links, px, py, pz)
 
 
 @kernel

@@ -17,12 +17,11 @@ from flexarm_core.robot.kinematic_chain import (
     PRISMATIC,
     RATIO,
     REVOLUTE,
-    add_slide,
-    add_turn,
+    end_columns,
     joints_inboard,
     link_rows,
     next_frame,
-    seen_from,
+    put_column,
     turned_frame,
 )
 from flexarm_core.turns import Turns
@@ -142,13 +141,12 @@ def tool_kinematics(links: Array, q: Array, p: Array, R: Array, J: Array) -> Non
         if i < k:
             place, ratio = int(links[i, PLACE]), links[i, RATIO]
             moved = ratio * q[place]
+            put_column(J, links, i, place, px, py, pz, xz, yz, zz)
             if links[i, KIND] == PRISMATIC:
                 px, py, pz = px + moved * xz, py + moved * yz, pz + moved * zz
-                add_slide(J, place, ratio, xz, yz, zz)
             else:
-                add_turn(J, place, ratio, px, py, pz, xz, yz, zz)
                 xx, xy, yx, yy, zx, zy = turned_frame(moved, xx, xy, yx, yy, zx, zy)
-    seen_from(J, px, py, pz)
+    end_columns(J, links, px, py, pz)
     p[0], p[1], p[2] = px, py, pz
     R[0, 0], R[0, 1], R[0, 2] = xx, xy, xz
     R[1, 0], R[1, 1], R[1, 2] = yx, yy, yz

@@ -33,7 +33,8 @@ class KinematicChain:
     Attributes:
         links: (k + 1, 15) one row per joint and one for the link: rotation (9, row by row) and translation (3) [m] of
             the preceding fixed transform, the joint type (0 revolute, 1 prismatic), the motion of the joint per motion
-            of its coordinate, and the index of that in the coordinate vector of the chain.
+            of its coordinate, and the index of that in the coordinate vector of the chain. The row of the link says
+            instead of that motion whether joints share a coordinate.
         places: (k,) index of the coordinate of each joint.
     """
 
@@ -104,7 +105,8 @@ def link_rows(path: Iterable[Joint], coordinates: Sequence[str], begin: Array) -
             rows.append(_row(fixed @ turn, kind, joint.multiplier, coordinates.index(joint.driver)))
             names.append(joint.name)
             fixed = turn.T  # a pure rotation
-    rows.append(_row(fixed, 0.0, 0.0, 0.0))
+    places = [row[PLACE] for row in rows]
+    rows.append(_row(fixed, 0.0, float(len(set(places)) < len(places)), 0.0))
     return names, np.array(rows)
 
 
@@ -152,32 +154,50 @@ def turned_frame(angle: float, xx: float, xy: float, yx: float, yy: float, zx: f
 
 
 @inlined_kernel
-def add_slide(J: Array, place: int, ratio: float, x: float, y: float, z: float) -> None:
-    """Add what a joint that slides along an axis does per motion of its coordinate to a Jacobian about the start."""
-    J[0, place] += ratio * x
-    J[1, place] += ratio * y
-    J[2, place] += ratio * z
+def put_column(
+    J: Array, links: Array, i: int, place: int, a: float, b: float, c: float, x: float, y: float, z: float
+) -> None:
+    """Put what joint ``i`` with axis (x, y, z) through (a, b, c) does per motion of its coordinate into its column.
+
+    ``J`` is zero at first. The linear part of a turn needs the end of the chain: see :func:`end_columns`.
+    """
+    ratio, shared = links[i, RATIO], links[links.shape[0] - 1, RATIO] > 0.0
+    if links[i, KIND] == PRISMATIC:
+        J[0, place] += ratio * x
+        J[1, place] += ratio * y
+        J[2, place] += ratio * z
+    else:
+        J[3, place] += ratio * x
+        J[4, place] += ratio * y
+        J[5, place] += ratio * z
+        if shared:
+            J[0, place] += ratio * (b * z - c * y)
+            J[1, place] += ratio * (c * x - a * z)
+            J[2, place] += ratio * (a * y - b * x)
+        else:
+            J[0, place], J[1, place], J[2, place] = a, b, c
 
 
 @inlined_kernel
-def add_turn(J: Array, place: int, ratio: float, a: float, b: float, c: float, x: float, y: float, z: float) -> None:
-    """Add what a joint that turns about an axis through (a, b, c) does, to a Jacobian about the start."""
-    J[0, place] += ratio * (b * z - c * y)
-    J[1, place] += ratio * (c * x - a * z)
-    J[2, place] += ratio * (a * y - b * x)
-    J[3, place] += ratio * x
-    J[4, place] += ratio * y
-    J[5, place] += ratio * z
+def end_columns(J: Array, links: Array, px: float, py: float, pz: float) -> None:
+    """Complete a Jacobian ``[v; w]`` of the point at the end of the chain.
 
-
-@inlined_kernel
-def seen_from(J: Array, px: float, py: float, pz: float) -> None:
-    """Change a Jacobian ``[v; w]`` about the start to one about a point."""
-    for j in range(J.shape[1]):
-        d, e, f = J[3, j], J[4, j], J[5, j]
-        J[0, j] += e * pz - f * py
-        J[1, j] += f * px - d * pz
-        J[2, j] += d * py - e * px
+    The distance from the axis is taken first: its rounding errors are those of the arm's size. Only where joints share
+    a coordinate, moments about the start are added up.
+    """
+    if links[links.shape[0] - 1, RATIO] > 0.0:
+        for j in range(J.shape[1]):
+            d, e, f = J[3, j], J[4, j], J[5, j]
+            J[0, j] += e * pz - f * py
+            J[1, j] += f * px - d * pz
+            J[2, j] += d * py - e * px
+        return
+    for i in range(links.shape[0] - 1):
+        if links[i, KIND] != PRISMATIC:
+            j = int(links[i, PLACE])
+            a, b, c = px - J[0, j], py - J[1, j], pz - J[2, j]
+            d, e, f = J[3, j], J[4, j], J[5, j]
+            J[0, j], J[1, j], J[2, j] = e * c - f * b, f * a - d * c, d * b - e * a
 
 
 @kernel
@@ -222,16 +242,15 @@ def link_motion(
         place, ratio = places[i], links[i, RATIO]
         rate = ratio * v[place]
         ux, uy, uz = wy * zz - wz * yz, wz * xz - wx * zz, wx * yz - wy * xz
+        put_column(J, links, i, place, px, py, pz, xz, yz, zz)
         if slides:
-            add_slide(J, place, ratio, xz, yz, zz)
             vx, vy, vz = vx + rate * xz, vy + rate * yz, vz + rate * zz
             ax, ay, az = ax + 2.0 * rate * ux, ay + 2.0 * rate * uy, az + 2.0 * rate * uz
         else:
-            add_turn(J, place, ratio, px, py, pz, xz, yz, zz)
             wx, wy, wz = wx + rate * xz, wy + rate * yz, wz + rate * zz
             bx, by, bz = bx + rate * ux, by + rate * uy, bz + rate * uz
             xx, xy, yx, yy, zx, zy = turned_frame(ratio * q[place], xx, xy, yx, yy, zx, zy)
-    seen_from(J, px, py, pz)
+    end_columns(J, links, px, py, pz)
     p[0], p[1], p[2] = px, py, pz
     R[0, 0], R[0, 1], R[0, 2] = xx, xy, xz
     R[1, 0], R[1, 1], R[1, 2] = yx, yy, yz

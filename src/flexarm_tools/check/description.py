@@ -192,10 +192,10 @@ def _narrowed(model: ArmModel) -> list[Finding]:
     for tag in ElementTree.fromstring(model.description.text).findall("joint"):
         name, limit = tag.get("name", ""), tag.find("limit")
         followers = [f"'{joint.name}'" for joint in model.description.coupled if joint.mimic == name]
-        if not followers or limit is None:
+        if not followers or limit is None or not {"lower", "upper"} <= {*limit.keys()}:
             continue
-        joint, lower, upper = model.description.joints[name], *(float(limit.get(end, 0)) for end in ("lower", "upper"))
-        if joint.kind != "continuous" and (joint.lower > lower or joint.upper < upper):
+        joint, lower, upper = model.description.joints[name], float(limit.attrib["lower"]), float(limit.attrib["upper"])
+        if joint.lower > lower or joint.upper < upper:
             found.append(
                 Finding(
                     f"warning: {', '.join(followers)} leave '{name}', which they follow, [{joint.lower:.4g},"

@@ -29,7 +29,7 @@ def heights(model: ArmModel, postures: Array) -> dict[str, Array]:
         postures: (p, n) joint positions.
     """
     arm = DeflectedArm(model.description, model.tool_frame)
-    moved = {model.description.joints[name].child for name in model.joint_names}
+    moved = {joint.child for joint in model.description.joints.values() if joint.driver in model.joint_names}
     for joint in model.description.joints.values():  # parents before children
         if joint.parent in moved:
             moved.add(joint.child)
