@@ -99,6 +99,12 @@ def parse_robot_description(
         text = write_coupled(element, joints)
     flexible, gauges = read_flexible_links(element, links, root)
     drives, encoders = read_drives(element, joints, actuated, massless)
+    if drives and following:
+        raise RobotDescriptionError(
+            f"<elastic_drive>: joint '{following[0]}' follows '{joints[following[0]].mimic}' (<mimic>), which models of"
+            f" elastic drives do not take: remove the drives, or make '{following[0]}' fixed",
+            joint=following[0],
+        )
     if taken := [*(flexible.keys() & drives), *(gauges.keys() & encoders)]:
         raise RobotDescriptionError(f"<flexibility>: the name '{taken[0]}' is given twice")
     description = RobotDescription(

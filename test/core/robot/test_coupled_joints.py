@@ -254,6 +254,13 @@ def test_what_ros2_control_says_about_a_follower_holds():
     assert parse_robot_description(description.text).actuated == ("j0", "j1", "j2")
 
 
+def test_elastic_drives_and_followers_do_not_go_together():
+    drive = '<flexibility><elastic_drive joint="j1" stiffness="900"/></flexibility></robot>'
+    text = three(third='<mimic joint="j1"/>').replace("</robot>", drive)
+    with pytest.raises(RobotDescriptionError, match="<elastic_drive>: joint 'j2' follows 'j1'"):
+        parse_robot_description(text, massless=True)
+
+
 def test_models_of_flexible_links_say_that_they_take_no_follower():
     with pytest.raises(RobotDescriptionError, match="'j2' follows 'j1' .* make 'j2' fixed, or hold 'j1'"):
         FlexibleModel(three(third='<mimic joint="j1"/>'))
