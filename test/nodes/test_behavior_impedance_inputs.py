@@ -107,7 +107,7 @@ def test_zeroing_takes_the_present_reading_for_that_of_a_free_tool_but_only_at_r
     arm, bias = ImpedanceArm(live), (1.0, -2.0, 3.0, 0.1, 0.2, -0.3)
     answer = arm.zero()
     assert not answer.success and answer.message == "no joint state has come yet"
-    arm.step(frame="hand")
+    arm.step(frame="elsewhere")
     answer = arm.zero()
     assert not answer.success and answer.message == "there is no valid reading of 'tool_ft_sensor'"
     arm.step(bias=bias)
