@@ -103,7 +103,14 @@ def coupled_joints(
 
 
 def uncoupled_joints(element: Element) -> list[str]:
-    """Return the joints that do not follow, in spite of ``<mimic>``: ``<ros2_control>`` says ``mimic="false"``."""
+    """Return the joints that do not follow, in spite of ``<mimic>``: ``<ros2_control>`` says ``mimic="false"``.
+
+    Raises:
+        RobotDescriptionError: a joint has several ``<mimic>``.
+    """
+    for tag in element.findall("joint"):
+        if len(tag.findall("mimic")) > 1:
+            raise RobotDescriptionError(f"joint '{tag.get('name', '')}' has several <mimic>: a joint follows one other")
     named = {tag.get("name", "") for tag in element.findall("./ros2_control/joint[@mimic='false']")}
     return [name for tag in element.findall("joint") if (name := tag.get("name", "")) in named]
 

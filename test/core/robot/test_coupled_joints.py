@@ -215,6 +215,7 @@ def test_a_chain_of_followers_leads_to_one_driver():
         (three(third='<mimic joint="j1" multiplier="0" offset="3"/>'), "'j2' follows 'j1' .* no room"),
         (three(third='<mimic joint="j9"/>'), "mimics 'j9', which does not exist"),
         (three(third='<mimic joint="j2"/>'), "mimics itself"),
+        (three(third='<mimic joint="j1"/><mimic joint="j0"/>'), "'j2' has several <mimic>"),
     ],
 )
 def test_followers_that_cannot_be_are_refused(text, said):
