@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pinocchio
@@ -10,6 +11,7 @@ import pytest
 
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.ik_redundancy.solver import RedundancySolver
+from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.check.arm import find_arm
 from flexarm_tools.check.check import check_robot
@@ -20,6 +22,7 @@ from flexarm_tools.report.forward_kinematics import link_transforms
 from flexarm_tools.run.in_process import run_in_process
 from flexarm_tools.scenario.file import load_scenario
 
+ROOT = Path(__file__).resolve().parents[2]
 BODY = (
     '<inertial><origin xyz="0.1 0 0"/><mass value="{0}"/><inertia ixx="0.02" iyy="0.03" izz="0.03" ixy="0" ixz="0"'
     ' iyz="0"/></inertial>'
@@ -139,3 +142,24 @@ def test_the_tool_of_a_palletizer_follows_a_path_that_pinocchio_sees():
         assert np.allclose(hand.translation, wanted, atol=1e-5), step
         assert np.allclose(hand.rotation, R, atol=1e-5), step
     assert np.abs(solver.position - start).max() > 0.1
+
+
+def test_a_coupled_arm_damps_the_vibration_of_its_base(tmp_path):
+    text = load_robot_description(ROOT / "urdf/planar_3r.urdf.xacro")
+    follows = r'\1<mimic joint="joint2" multiplier="0.7" offset="-0.3"/></joint>'
+    text = re.sub(r'(<joint name="joint3" type.*?)</joint>', follows, text, count=1, flags=re.DOTALL)
+    text = re.sub(r'<joint name="joint3">.*?</joint>', "", text, flags=re.DOTALL)
+    (tmp_path / "robot.urdf").write_text(text)
+    study = (ROOT / "config/planar_3r/scenarios/push_damped.yaml").read_text(encoding="utf-8")
+    for wrong, right in (
+        ("package://flexarm/urdf/planar_3r.urdf.xacro", "robot.urdf"),
+        ("[60.0, -60.0, -60.0]", "[60.0, -60.0]"),
+        ("rate: 1000.0", "rate: 500.0"),
+    ):
+        assert wrong in study
+        study = study.replace(wrong, right)
+    (tmp_path / "study.yaml").write_text(study)
+    scenario = load_scenario(tmp_path / "study.yaml")
+    assert scenario.robot.description.actuated == ("joint1", "joint2")
+    figures = compute_figures(scenario.figures, run_in_process(scenario, Silent("coupled")))
+    assert {figure.name for figure in figures if figure.goal is not None and not figure.holds} == set(), figures
