@@ -63,6 +63,18 @@ class ReactionNullSpace:
         velocity: Array = np.linalg.pinv(J @ projector, rcond=SINGULAR) @ twist[rows]
         return velocity
 
+    def generalized_jacobian(self, position: Array) -> Array:
+        """Return the tool's Jacobian (6, n) in the root link, for a base that floats and has no momentum.
+
+        Without springs the momentum ``H_b xd_b + H_bm qd`` is constant. If it is zero, the base yields by ``xd_b =
+        -H_b^-1 H_bm qd``, and the tool moves by ``J* qd`` with ``J* = J_m - J_b H_b^-1 H_bm`` (Umetani and Yoshida
+        1989). Without reaction, ``H_bm qd = 0``, this is ``J_m qd``.
+        """
+        state = self._state(position)
+        blocks, tool = self.model.blocks(state), self.model.tool_kinematics(state, self.model.world_frame)
+        jacobian: Array = tool.J_m - tool.J_b @ np.linalg.solve(blocks.H_b, blocks.H_bm)
+        return jacobian
+
     def tool_position(self, position: Array) -> Array:
         """Return the (3,) tool position in the base link frame at joint positions (n,) [m]."""
         return self.model.tool_kinematics(self._state(position), self.model.base_frame).position

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.errors import ConfigError, RobotDescriptionError
 from flexarm_core.types import Array
 
 DRIVE_TERMS = ("gravity", "coriolis", "friction")  # that drives may add to effort commands
@@ -108,7 +108,7 @@ class ElasticJoint:
 
     Attributes:
         name: name of the URDF joint.
-        stiffness: stiffness of the spring [N/m | N*m/rad].
+        stiffness: stiffness of the spring, 0 for a base that floats freely in this direction [N/m | N*m/rad].
         damping: viscous damping [N*s/m | N*m*s/rad].
     """
 
@@ -279,6 +279,23 @@ class RobotDescription:
     def elastic_drives(self) -> dict[str, ElasticDrive]:
         """Elastic drives by the name of the flexible link that represents each."""
         return {name: link.drive for name, link in self.flexible_links.items() if link.drive is not None}
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """Names of the elastic joints without a spring, in whose directions the base floats freely."""
+        return tuple(joint.name for joint in self.elastic if joint.stiffness == 0.0)
+
+    def require_springs(self, what: str) -> None:
+        """Raise ConfigError if the base floats freely in a direction, for what needs a position of rest.
+
+        Args:
+            what: what needs it, the begin of the message.
+        """
+        if self.free:
+            raise ConfigError(
+                f"{what} needs springs under the base, but the stiffness of '{self.free[0]}' is 0: for free-flying"
+                " bases there are the plant and rns_vibration_controller with law reactionless"
+            )
 
     def with_rigid_drives(self) -> RobotDescription:
         """Return this robot with rigid drives, and without the encoders of their link sides."""

@@ -49,8 +49,8 @@ def read_elastic_joints(element: Element, joints: dict[str, Joint]) -> tuple[Ela
                 joint=name,
             )
         elastic = ElasticJoint(name, read_number(tag, "stiffness"), read_number(tag, "damping", 0.0))
-        if not elastic.stiffness > 0.0 or elastic.damping < 0.0:
-            raise RobotDescriptionError(f"elastic joint '{name}': needs stiffness > 0 and damping >= 0", joint=name)
+        if elastic.stiffness < 0.0 or elastic.damping < 0.0:
+            raise RobotDescriptionError(f"elastic joint '{name}': needs stiffness >= 0 and damping >= 0", joint=name)
         by_name[name] = elastic
     return tuple(by_name[name] for name in movable if name in by_name)
 

@@ -21,6 +21,7 @@ from flexarm_core.types import ArmState, Array, all_finite
 LARGEST_STEP, SMALLEST_STEP = 0.1, 1e-4  # steps of the fraction s of the weight
 DIFFERENCE = 1e-6  # step of a coordinate for finite differences of the weight [m | rad]
 ACCURACY = 1e-11  # relative accuracy of the deflection in the energy norm of the springs
+LOAD = 1e-9  # [N | N*m] weight that deflects nothing
 NEWTON_STEPS = 12
 
 
@@ -51,7 +52,7 @@ def settle(stiffness: Array, weight: Callable[[Array], Array], names: Sequence[s
     """Return the equilibrium ``x`` of springs ``K`` under a weight ``g(x)``.
 
     Args:
-        stiffness: (k, k) stiffness K, positive definite.
+        stiffness: (k, k) stiffness K, positive definite; or semidefinite, without a weight.
         weight: function ``x`` -> (k,) ``g(x)``, the gradient of the gravitational potential energy.
         names: (k,) names of the coordinates, for error messages.
 
@@ -64,6 +65,13 @@ def settle(stiffness: Array, weight: Callable[[Array], Array], names: Sequence[s
     x, share, step = np.zeros(len(stiffness)), 0.0, LARGEST_STEP
     if not x.size:
         return x
+    if free := [name for name, spring in zip(names, np.diag(stiffness), strict=True) if spring == 0.0]:
+        if max(np.abs(weight(at)).max() for at in (x, x + 0.1)) <= LOAD:
+            return x
+        raise RobotDescriptionError(
+            f"no static equilibrium: the stiffness of '{free[0]}' is 0, and there is gravity; a free-flying base is for"
+            " gravity [0, 0, 0], or begin undeflected"
+        )
     while share < 1.0:
         wanted = min(1.0, share + step)
         found = _newton(stiffness, weight, x, wanted)

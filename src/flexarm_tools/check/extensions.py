@@ -51,10 +51,15 @@ def _flexibility(model: ArmModel, flexible: dict[str, ModalData]) -> CheckStep:
         zero = state_at(model, np.zeros(model.n))
         frequencies = model.natural_frequencies(zero) / (2.0 * np.pi)
         lines.append(f"base at {', '.join(f'{f:.3g}' for f in frequencies)} Hz with joints locked at zero")
-        if frequencies[0] == 0.0:
+        free = description.free
+        if free:
+            findings.append(
+                Finding(f"{', '.join(free)}: stiffness 0, a base that floats freely; for use without gravity")
+            )
+        elif frequencies[0] == 0.0:
             findings.append(Finding("warning: the base falls over under its weight: its springs are too soft"))
-        findings += _sag(model)
-    undamped = [elastic.name for elastic in description.elastic if elastic.damping == 0.0]
+        findings += [] if free else _sag(model)
+    undamped = [elastic.name for elastic in description.elastic if elastic.damping == 0.0 < elastic.stiffness]
     if undamped:
         findings.append(Finding(f"warning: no damping of {', '.join(undamped)}: what swings there swings for ever"))
     lines += _flexible_lines(model, flexible)

@@ -104,6 +104,8 @@ def _paths(model: ArmModel) -> str:
     label = "reactionless_path_controller: "
     if not model.m:
         return f"{label}needs an <elastic_joint> in <flexibility>"
+    if model.description.free:
+        return f"{label}needs springs under the base: the stiffness of '{model.description.free[0]}' is 0"
     if model.n - 1 > model.m:
         return f"{label}can damp and hold; paths need one actuated joint more than elastic directions selected"
     chosen = "" if model.n - 1 == model.m else f", with {model.n - 1} of the elastic joints in `selection`"
@@ -113,7 +115,10 @@ def _paths(model: ArmModel) -> str:
 def _flexible(model: ArmModel) -> list[str]:
     description = model.description
     if not description.flexible_links and not model.m:
-        needs = "needs a <flexible_link> or an <elastic_joint> in <flexibility>"
+        needs = "needs a <flexible_link>, <elastic_drive> or <elastic_joint> in <flexibility>"
+        return [f"flexible_dynamics_estimator: {needs}", f"flexible_dynamics_controller: {needs}"]
+    if description.free:
+        needs = f"needs springs under the base: the stiffness of '{description.free[0]}' is 0"
         return [f"flexible_dynamics_estimator: {needs}", f"flexible_dynamics_controller: {needs}"]
     sensors = [
         *(["use_strain"] if description.strain_gauges else []),

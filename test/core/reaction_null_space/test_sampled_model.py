@@ -198,9 +198,11 @@ def test_states_of_rest_rest_and_are_all_that_is_divided_out(arm, task, realizat
     np.testing.assert_allclose(loop.matrix @ loop.rest, loop.rest, atol=1e-9)
     np.testing.assert_allclose(loop.feedback @ loop.rest, 0.0, atol=1e-9)
     # of the 7 joints the task holds: what 3 selected motions leave, 3 axes of the tool, or nothing
-    assert loop.rest.shape[1] == {"none": 7, "hold": 3, "joint_path": 3, "tool_path": 4}[task] or (
-        task == "joint_path" and realization == "computed_torque"
-    )
+    # computed torque bears the weight that the links would have at the positions of their motors: the rest drifts
+    drifts = bool(arm.description.elastic_drives) and realization == "computed_torque"
+    rests = {"none": 7, "hold": 3, "joint_path": 3, "tool_path": 4}[task]
+    assert drifts or loop.rest.shape[1] == rests or (task == "joint_path" and realization == "computed_torque")
+    assert not drifts or loop.rest.shape[1] < rests
     everything = np.linalg.eigvals(loop.matrix + loop.feedback)
     assert len(loop.poles()) == len(everything) - loop.rest.shape[1]
 

@@ -48,7 +48,7 @@ def _changed(text: str, pattern: str, replacement: str) -> str:
         (r'name="base_x" stiffness', 'name="base_z" stiffness', "'base_z' does not exist.*base_x"),
         (r'stiffness="100.0"', 'stiffness="soft"', "stiffness is 'soft'"),
         (r'stiffness="100.0"', "", "stiffness is 'None', expected a number"),
-        (r'stiffness="100.0"', 'stiffness="-1"', "base_x.*stiffness > 0"),
+        (r'stiffness="100.0"', 'stiffness="-1"', "base_x.*stiffness >= 0"),
         (r'name="base_x" stiffness', 'name="joint3" stiffness', "joint3.*elastic.*command interface"),
         (r'type="revolute"', 'type="floating"', "'joint1'.*'floating' is not supported"),
         (r'<child link="link3"/>', '<child link="link7"/>', "link 'link7' does not exist"),

@@ -73,6 +73,7 @@ class ReactionlessMotions:
         Raises:
             ConfigError: too few joints for the tool and the base, or no tracked axis.
         """
+        model.description.require_springs("a map or plan of reactionless motions")
         self.model, self.selection = model, selection
         self.axes = np.flatnonzero(axes)
         self.spare = model.n - selection.count - len(self.axes)

@@ -104,6 +104,7 @@ class VelocityLaw:
                 f"selection of elastic joints {tuple(chosen)}: name 1 to {model.n} different ones of:"
                 f" {', '.join(model.elastic_joint_names) or 'none'}"
             )
+        model.description.require_springs("the law of reactionless paths")
         self.model = model
         self.config = config
         self.coupling: DampedInverse | None = None

@@ -32,6 +32,7 @@ from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
 from flexarm_core.types import ArmState, Array
 
 STEP = 1e-5  # step of the central differences of gravity [rad | m]
+LOAD = 1e-9  # [N | N*m] weight that deflects nothing
 ITERATIONS = 20  # largest number of iterations for the deflection under gravity
 _FLEXIBLE: WeakKeyDictionary[ArmModel, FlexibleModel] = WeakKeyDictionary()  # of models that have been linearized
 
@@ -145,6 +146,10 @@ def _deflection_under_gravity(model: ArmModel, posture: Array, springs: Array) -
     model.check_state(_still(model, posture, deflection))
     if not model.weighs:
         return deflection
+    if not springs.any(axis=1).all():
+        if np.abs(_gravity(model, posture, deflection)[: model.m]).max() <= LOAD:
+            return deflection
+        raise InputError(f"the base does not carry the arm at {np.round(posture, 3)}: a direction has no spring")
     for _ in range(ITERATIONS):
         new = -np.linalg.solve(springs, _gravity(model, posture, deflection)[: model.m])
         if np.abs(new - deflection).max() < 1e-9:

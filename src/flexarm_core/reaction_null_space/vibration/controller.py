@@ -142,6 +142,8 @@ class VibrationController:
 
     @config.setter
     def config(self, config: VibrationControllerConfig) -> None:
+        if config.law == "torque":
+            self.model.description.require_springs("law torque")
         self._config = config
         self._settings, self._resting = pack_settings(config, rests=False), pack_settings(config, rests=True)
         if self.guard is not None:
