@@ -19,11 +19,12 @@ from flexarm_core.types import Array
 BLOCKS = 40  # number of times in a column
 OUTPUTS = 12  # number of principal outputs used
 FLOOR = 1e-8  # relative size of singular values below which there are only rounding errors
-LEAST = 1e-7  # amplitude of a mode at the end, relative to the largest response, below which it is rounding
+LEAST = 1e-4  # amplitude of a mode at the end, relative to the largest response, below which it is noise
 ORDER = 80  # largest number of modes
 SHARE = 1e-3  # amplitude of a mode at the end of the response, relative to the response there, below which it is noise
-GONE = 1e-6  # size relative to its largest below which a response has died away
+GONE = 1e-4  # size relative to its largest below which a response has died away
 FEWEST = 12  # samples
+SEEN = 0.3  # share of what a growing mode must have become that must be there after the part that is examined
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ def response_modes(response: Array, period: float) -> tuple[ResponseMode, ...]:
     y = y[:, size > 0.0] / size[size > 0.0]
     if y.shape[1] == 0:
         return ()
-    sizes = np.linalg.norm(y, axis=1)
+    sizes, whole_length = np.linalg.norm(y, axis=1), len(y)
+    end = float(np.sqrt(np.mean(sizes[-FEWEST:] ** 2)))  # what is there at the end, noise included
     y = y[: max(int(np.flatnonzero(sizes > GONE * sizes.max())[-1]) + 1, FEWEST)]  # the rest is rounding errors
     left, values, _ = np.linalg.svd(y, full_matrices=False)
     kept = min(OUTPUTS, int(np.count_nonzero(values > FLOOR * values[0])))
@@ -85,11 +87,15 @@ def response_modes(response: Array, period: float) -> tuple[ResponseMode, ...]:
     largest = float(np.linalg.norm(y, axis=1).max()) * np.sqrt(len(y[tail]))
     shares = np.linalg.norm(powers[tail], axis=0) * np.linalg.norm(amplitudes, axis=1) / whole
     s = np.log(z.astype(complex)) / period
+    left_out = period * (whole_length - len(y))
+    size = shares * whole / np.sqrt(len(y[tail]))
+    with np.errstate(over="ignore"):
+        seen = (s.real <= 0.0) | (SEEN * size * np.exp(s.real * left_out) <= end)  # what grows must be there later
     modes = [
         ResponseMode(
             float(pole.real), abs(float(pole.imag)) / (2.0 * np.pi), float(share), abs(complex(pole)) * period * len(y)
         )
-        for pole, share in zip(s, shares, strict=True)
-        if pole.imag >= -1e-9 and share > SHARE and share * whole > LEAST * largest
+        for pole, share, shown in zip(s, shares, seen, strict=True)
+        if shown and pole.imag >= -1e-9 and share > SHARE and share * whole > LEAST * largest
     ]
     return tuple(sorted(modes, key=lambda mode: -mode.growth))

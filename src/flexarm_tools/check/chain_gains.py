@@ -49,6 +49,7 @@ UNLIMITED = 10.0  # assumed limit of a joint without one
 SETTLE = 0.6  # [s] time in which estimators and filters settle
 FIRST = 5  # samples before the first tap
 PERIODS, SHORTEST, LONGEST = 3.0, 2.0, 5.0  # length of a response in periods of the softest mode, and limits [s]
+SKIPPED = 20  # part of a response at its beginning that is not used
 GROWN, LARGE = 10.0, 1e4  # growth of a response that a second tap must not cover, and after which it is long enough
 RATE, RELATIVE = 0.05, 2e-4  # [1/s], share of its speed: growth of a motion below which it counts as steady
 MOVES = 0.02  # [rad/s | m/s] rate at which a chain that should rest leaves the linear range
@@ -306,7 +307,7 @@ def least_stable(scenario: Scenario, margin: float = 1.0, slip: float = np.inf) 
     if len(rows) < FEWEST:
         return ChainMode(np.inf, 0.0, margin, slip, stop or "nothing commands the arm")
     found = ChainMode(-np.inf, 0.0, margin, slip, stop)
-    for mode in response_modes(np.array(rows), 1.0 / rate):
+    for mode in response_modes(np.array(rows[len(rows) // SKIPPED :]), 1.0 / rate):  # without the tap's own spike
         if mode.way > TURNS:
             found = ChainMode(mode.growth, mode.frequency, margin, slip, stop)
             break
