@@ -81,6 +81,7 @@ def test_where_a_position_of_rest_is_needed_it_is_refused_in_one_line(floating: 
         lambda: FlexibleController(model, FlexibleControllerConfig()),
         lambda: VelocityLaw(floating, VelocityLawConfig()),
         lambda: VibrationController(floating, VibrationControllerConfig(law="torque")),
+        lambda: VibrationController(floating, VibrationControllerConfig(law="resolved_acceleration", task="tool_path")),
     ):
         with pytest.raises(ConfigError, match="needs springs under the base, but the stiffness of 'elastic_x' is 0"):
             build()

@@ -142,8 +142,8 @@ class VibrationController:
 
     @config.setter
     def config(self, config: VibrationControllerConfig) -> None:
-        if config.law == "torque":
-            self.model.description.require_springs("law torque")
+        if config.law == "torque" or (config.law != "reactionless" and config.task in PATHS):
+            self.model.description.require_springs(f"law {config.law} with task {config.task}")
         self._config = config
         self._settings, self._resting = pack_settings(config, rests=False), pack_settings(config, rests=True)
         if self.guard is not None:
