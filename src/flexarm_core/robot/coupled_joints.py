@@ -7,7 +7,7 @@ With ``q = G q_r + b`` and the constant matrix ``G``, the arm has the coordinate
 A follower has no motor. What the description says about it is said about its driver instead, so that everything that
 is given for each driven joint holds for both: limits ``(q - b) / a`` and ``qd / a``, viscous damping ``a^2 d``,
 Coulomb friction ``|a| f``, rotor inertia ``a^2 J``. Its position 0 is moved by ``b``: in the arm, and in the text of
-the description, followers have no offset.
+the description, followers have no offset, and limits that are less by ``b``.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def coupled_joints(
         commanded: names of the joints with a command interface.
 
     Raises:
-        RobotDescriptionError: a joint follows one without a motor, is elastic or commanded, or leaves its driver no
-            room; or it follows one that turns without end, but is not back in its place after a whole turn.
+        RobotDescriptionError: a joint follows one that is fixed or has no motor, is elastic or commanded, or leaves its
+            driver no room; or it follows one that turns without end, but is not back in its place after a whole turn.
     """
     found: dict[str, Joint] = {}
     for joint in joints.values():
@@ -53,6 +53,8 @@ def coupled_joints(
                 " <ros2_control> if it does not follow",
                 joint=joint.name,
             )
+        if driver.kind == "fixed":
+            raise RobotDescriptionError(f"{name}, which does not move: make '{joint.name}' fixed", joint=joint.name)
         if driver.name not in actuated:
             raise RobotDescriptionError(
                 f"{name}, which has no motor: give '{driver.name}' a <command_interface> in <ros2_control>",
@@ -106,12 +108,16 @@ def uncoupled_joints(element: Element) -> list[str]:
     """Return the joints that do not follow, in spite of ``<mimic>``: ``<ros2_control>`` says ``mimic="false"``.
 
     Raises:
-        RobotDescriptionError: a joint has several ``<mimic>``.
+        RobotDescriptionError: a joint has several ``<mimic>``, or one that names no joint.
     """
     for tag in element.findall("joint"):
-        if len(tag.findall("mimic")) > 1:
+        leaders = [mimic.get("joint") for mimic in tag.findall("mimic")]
+        if len(leaders) > 1:
             raise RobotDescriptionError(f"joint '{tag.get('name', '')}' has several <mimic>: a joint follows one other")
-    named = {tag.get("name", "") for tag in element.findall("./ros2_control/joint[@mimic='false']")}
+        if "" in leaders:
+            raise RobotDescriptionError(f"joint '{tag.get('name', '')}' has a <mimic> that names no joint")
+    tags = element.findall("./ros2_control/joint[@mimic]")
+    named = {tag.get("name", "") for tag in tags if tag.attrib["mimic"].lower() == "false"}
     return [name for tag in element.findall("joint") if (name := tag.get("name", "")) in named]
 
 
@@ -125,16 +131,23 @@ def _driver(joints: Mapping[str, Joint], joint: Joint) -> tuple[Joint, float, fl
     return driver, a, b
 
 
-def write_coupled(element: Element, joints: Mapping[str, Joint]) -> str:
+def write_coupled(element: Element, joints: Mapping[str, Joint], coupled: Mapping[str, Joint]) -> str:
     """Return the text of a description in which joints follow their drivers without an offset.
 
     Args:
         element: root element of the description, which is changed.
-        joints: joints by name, coupled as :func:`coupled_joints` gives them.
+        joints: joints by name, as they are described.
+        coupled: joints as :func:`coupled_joints` gives them.
     """
     for tag in element.findall("joint"):
-        joint = joints[tag.get("name", "")]
-        for mimic in tag.findall("mimic") if joint.mimic else []:
+        described = joints[tag.get("name", "")]
+        if not described.mimic:
+            continue
+        joint, (_, _, offset) = coupled[described.name], _driver(joints, described)
+        for mimic in tag.findall("mimic"):
             mimic.attrib = {"joint": joint.mimic, "multiplier": repr(joint.multiplier)}
-            set_origin(tag, joint.transform_child_to_parent)
+        set_origin(tag, joint.transform_child_to_parent)
+        for limit in tag.findall("limit") if math.isfinite(described.lower) else []:
+            limit.set("lower", repr(described.lower - offset))
+            limit.set("upper", repr(described.upper - offset))
     return ElementTree.tostring(element, encoding="unicode")

@@ -94,9 +94,10 @@ def parse_robot_description(
     following = tuple(name for name, joint in joints.items() if joint.mimic)
     for name, armature in read_armatures(element, actuated, following).items():
         joints[name] = replace(joints[name], armature=armature)
-    joints |= coupled_joints(joints, actuated, springs, commanded)
+    coupled = coupled_joints(joints, actuated, springs, commanded)
     if following:
-        text = write_coupled(element, joints)
+        text = write_coupled(element, joints, coupled)
+    joints |= coupled
     flexible, gauges = read_flexible_links(element, links, root)
     drives, encoders = read_drives(element, joints, actuated, massless)
     if drives and following:

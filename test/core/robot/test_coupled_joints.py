@@ -192,6 +192,20 @@ def test_limits_and_losses_of_a_follower_are_its_drivers():
     assert parse_robot_description(geared).joints["j1"].armature == 2.0
 
 
+@pytest.mark.parametrize(("multiplier", "offset"), [("-2", "1"), ("1", "1.5"), ("0.7", "-0.4"), ("0", "1")])
+@pytest.mark.parametrize("kind", ["revolute", "prismatic"])
+def test_limits_are_the_same_in_the_text_that_nodes_get(multiplier, offset, kind):
+    """An offset moves the position 0 of a follower, so its limits move, too."""
+    text = three(third=f'<mimic joint="j1" multiplier="{multiplier}" offset="{offset}"/>')
+    once = parse_robot_description(text.replace('"j2" type="revolute"', f'"j2" type="{kind}"'))
+    again, joint = parse_robot_description(once.text), once.joints["j1"]
+    a, b, read = float(multiplier), float(offset), again.joints["j1"]
+    ends = sorted(((-1.0 - b) / a, (2.0 - b) / a)) if a else (-1.0, 2.0)
+    assert (joint.lower, joint.upper) == (max(-1.0, ends[0]), min(2.0, ends[1]))
+    assert (read.lower, read.upper) == (joint.lower, joint.upper)
+    assert again.text == once.text
+
+
 def test_a_chain_of_followers_leads_to_one_driver():
     text = three(
         '<mimic joint="j0" multiplier="0.5" offset="0.2"/>', '<mimic joint="j1" multiplier="-2" offset="0.4"/>'
@@ -216,6 +230,11 @@ def test_a_chain_of_followers_leads_to_one_driver():
         (three(third='<mimic joint="j9"/>'), "mimics 'j9', which does not exist"),
         (three(third='<mimic joint="j2"/>'), "mimics itself"),
         (three(third='<mimic joint="j1"/><mimic joint="j0"/>'), "'j2' has several <mimic>"),
+        (three(third='<mimic joint=""/>'), "'j2' has a <mimic> that names no joint"),
+        (
+            three(third='<mimic joint="j1"/>').replace('"j1" type="revolute"', '"j1" type="fixed"'),
+            "'j2' follows 'j1' .*, which does not move: make 'j2' fixed",
+        ),
     ],
 )
 def test_followers_that_cannot_be_are_refused(text, said):
@@ -249,10 +268,11 @@ def test_what_ros2_control_says_about_a_follower_holds():
     tags = [f'<joint name="j{i}"{{}}><command_interface name="effort"/></joint>' for i in range(3)]
     with pytest.raises(RobotDescriptionError, match="'j2' follows 'j1' .* has a command interface"):
         parse_robot_description(text.replace("</robot>", control.format("".join(tags).replace("{}", ""))))
-    apart = "".join(tag.format(' mimic="false"' if i == 2 else "") for i, tag in enumerate(tags))
-    description = parse_robot_description(text.replace("</robot>", control.format(apart)))
-    assert description.actuated == ("j0", "j1", "j2") and not description.coupled
-    assert parse_robot_description(description.text).actuated == ("j0", "j1", "j2")
+    for word in ("false", "False"):
+        apart = "".join(tag.format(f' mimic="{word}"' if i == 2 else "") for i, tag in enumerate(tags))
+        description = parse_robot_description(text.replace("</robot>", control.format(apart)))
+        assert description.actuated == ("j0", "j1", "j2") and not description.coupled
+        assert parse_robot_description(description.text).actuated == ("j0", "j1", "j2")
 
 
 def test_elastic_drives_and_followers_do_not_go_together():
