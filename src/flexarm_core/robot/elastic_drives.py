@@ -43,7 +43,7 @@ def add_drive_links(element: Element) -> bool:
                 f"<elastic_drive>: joint '{name}' is not one that moves; joints: {', '.join(movable)}", joint=name
             )
         link, output, child = f"{name}_drive", f"{name}_drive_output", joints[name].find("child")
-        if child is None or child.get("link") == link:
+        if child is None or (child.get("link") == link and output in joints):
             continue
         if link in links or output in joints:
             raise RobotDescriptionError(
@@ -52,7 +52,7 @@ def add_drive_links(element: Element) -> bool:
                 joint=name,
             )
         ElementTree.SubElement(element, "link", name=link)
-        fixed = ElementTree.SubElement(element, "joint", name=output, type="fixed")
+        joints[output] = fixed = ElementTree.SubElement(element, "joint", name=output, type="fixed")
         ElementTree.SubElement(fixed, "parent", link=link)
         ElementTree.SubElement(fixed, "child", link=child.get("link", ""))
         child.set("link", link)

@@ -144,6 +144,7 @@ def test_the_gain_check_knows_that_a_motor_feels_its_rotor_first(law):
         ('stiffness="2000.0"', "", "<elastic_drive joint='hinge'>: stiffness is 'None', expected a number"),
         ('joint="hinge"', 'joint="tip"', "<elastic_drive>: joint 'tip' is not one that moves; joints: hinge"),
         ('"tool0"', '"hinge_drive"', "needs the names 'hinge_drive' and 'hinge_drive_output': rename what has them"),
+        ('"arm"', '"hinge_drive"', "needs the names 'hinge_drive' and 'hinge_drive_output': rename what has them"),
         ("</flexibility>", '<elastic_drive joint="hinge" stiffness="1"/></flexibility>', "is described twice"),
         (
             "</flexibility>",
