@@ -31,3 +31,7 @@ def test_no_other_push_moves_the_base_farther(robot):
 
 def test_a_base_that_does_not_give_way_is_pushed_sideways():
     assert softest_push(load_robot(URDF / "arm_6r.urdf.xacro")) == (0.0, FORCE, 0.0)
+
+
+def test_a_base_that_floats_is_pushed_the_way_in_which_it_floats():
+    assert softest_push(load_robot(URDF / "wheel_3r.urdf.xacro", {"free": "true"})) == (FORCE, 0.0, 0.0)

@@ -198,8 +198,8 @@ def _narrowed(model: ArmModel) -> list[Finding]:
         if joint.lower > lower or joint.upper < upper:
             found.append(
                 Finding(
-                    f"warning: {', '.join(followers)} leave '{name}', which they follow, [{joint.lower:.4g},"
-                    f" {joint.upper:.4g}] of its [{lower:.4g}, {upper:.4g}]: are their limits meant?"
+                    f"warning: the limits of {', '.join(followers)} leave the driver '{name}' [{joint.lower:.4g},"
+                    f" {joint.upper:.4g}] of its [{lower:.4g}, {upper:.4g}]: are they meant?"
                 )
             )
     return found

@@ -10,6 +10,7 @@ from flexarm_core.robot.description import RobotDescription
 
 FORCE = 50.0  # [N]
 STEP = 1e-4  # [rad | m]
+SOFT = 1e-6  # [N/m | N*m/rad] less than of any spring: a base that floats freely gives way there
 
 
 def softest_push(description: RobotDescription) -> tuple[float, float, float]:
@@ -22,7 +23,7 @@ def softest_push(description: RobotDescription) -> tuple[float, float, float]:
     compliance = np.zeros((3, 3))
     for joint in description.elastic:
         way = (at(joint.name, STEP) - at(joint.name, -STEP)) / (2.0 * STEP)
-        compliance += np.outer(way, way) / joint.stiffness
+        compliance += np.outer(way, way) / max(joint.stiffness, SOFT)
     if compliance.max() <= 0.0:  # a rigid base, or one that only turns about the base link's origin
         return 0.0, FORCE, 0.0
     softest = np.linalg.eigh(compliance)[1][:, -1]
