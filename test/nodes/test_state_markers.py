@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pinocchio
 import pytest
 from geometry_msgs.msg import WrenchStamped
+from numpy.random import default_rng
+from sensed_arm import wrench_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 from visualization_msgs.msg import Marker, MarkerArray
@@ -17,6 +20,7 @@ from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_nodes.markers.arm_samples import arm_sample
 from flexarm_nodes.markers.motion import MotionMarkers
 from flexarm_nodes.markers.robot import PIECES, RobotMarkers
 from flexarm_nodes.node import topics
@@ -106,6 +110,26 @@ def test_trails_reach_back_as_long_as_asked_for_and_begin_anew_with_another_run(
     expected = arm.tool(ArmSample(3.0, {"joint1": 0.3}), 3.0)
     np.testing.assert_allclose(trails["trail/actual"][-1], expected, atol=1e-12)
     assert seen(0.5) == {}  # one point is no line yet
+
+
+def test_a_wrench_in_the_frame_of_another_link_is_drawn_in_that_of_the_sensor():
+    text = load_robot_description(ROOT / "urdf" / "arm_7r.urdf.xacro")
+    arm, model, rng = DeflectedArm(parse_robot_description(text)), pinocchio.buildModelFromXML(text), default_rng(7)
+    data, names = model.createData(), [*arm.description.actuated]
+    for frame in (arm.wrench_frame, "tool0", arm.description.root):
+        q, wrench = rng.uniform(-1.0, 1.0, model.nq), rng.standard_normal(6)
+        joints = [float(q[model.joints[model.getJointId(name)].idx_q]) for name in names]
+        sample = arm_sample(
+            {
+                topics.JOINT_STATES: JointState(name=names, position=joints),
+                topics.wrench_topic(arm.base_sensor): wrench_message(0, frame, wrench),
+            }.get,
+            arm,
+        )
+        pinocchio.framesForwardKinematics(model, data, q)
+        sensor, given = (data.oMf[model.getFrameId(name)] for name in (arm.wrench_frame, frame))
+        wanted = (sensor.inverse() * given).act(pinocchio.Force(wrench)).vector
+        np.testing.assert_allclose(sample.base_wrench, wanted, atol=1e-12)
 
 
 def test_it_draws_what_nodes_publish_with_the_factor_of_this_moment_and_says_what_it_waits_for(live):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.messages.flexible import wrench_from_message
 from flexarm_nodes.node import topics
+from flexarm_nodes.node.input.wrench_frames import transformed
 
 # Only the newest sample is needed, and no publisher may be blocked by a viewer.
 GLANCE = QoSProfile(
@@ -37,8 +39,8 @@ def arm_sample(newest: Callable[[str], Any], arm: DeflectedArm) -> ArmSample | N
     """Return the arm's state from the newest messages, or None before its joints are known; omit non-finite values.
 
     The deflection is taken from the joint states, which sensors or the plant publish, else from an estimator, else from
-    the ground truth. The wrench on the base is the measurement of the sensor under the arm; without a sensor, it is the
-    base reaction to the arm's commanded accelerations.
+    the ground truth. The wrench on the base is the measurement of the sensor under the arm, transformed to its frame if
+    it is given in that of another link; without a sensor, it is the base reaction to the arm's commanded accelerations.
 
     Args:
         newest: returns the newest message of a topic in SEEN or of the sensor under the arm, None if there is none.
@@ -64,7 +66,13 @@ def arm_sample(newest: Callable[[str], Any], arm: DeflectedArm) -> ArmSample | N
     on_base = newest(topics.wrench_topic(arm.base_sensor) if arm.base_sensor else topics.BASE_REACTION)
     wrench = np.full(6, np.nan) if on_base is None else wrench_from_message(on_base)
     time = 1e-9 * stamp_to_nanoseconds(state.header.stamp)
-    return ArmSample(time, position, deflection, modes, wanted, in_base, wrench)
+    sample = ArmSample(time, position, deflection, modes, wanted, in_base, wrench)
+    frame = arm.wrench_frame if on_base is None or not arm.base_sensor else on_base.header.frame_id
+    if frame == arm.wrench_frame or frame not in description.links:
+        return sample
+    placed = arm.place(sample, 1.0)
+    there = np.linalg.solve(placed[arm.wrench_frame], placed[frame])
+    return replace(sample, base_wrench=transformed(there, wrench))
 
 
 def finite_by_name(names: Sequence[str], values: Sequence[float]) -> dict[str, float]:
