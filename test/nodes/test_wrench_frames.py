@@ -75,6 +75,19 @@ def test_the_same_words_are_read_from_the_bytes_and_a_moving_frame_moves_with_ev
         assert np.allclose(sample.wrenches["base_ft_sensor"], wanted, atol=1e-12)
 
 
+def test_an_older_reading_is_transformed_with_the_present_positions():
+    arm = coupled_arm(1)
+    model, free, rng = ArmModel(arm.text), FreeJoints(arm, NONE), np.random.default_rng(3)
+    readings, names = Readings(model, SENSORS[:1]), (*model.joint_names, *model.elastic_joint_names)
+    wrench, (q, now) = rng.standard_normal(6), rng.uniform(-0.5, 0.5, (2, len(names)))
+    readings.take(SENSORS[0], wrench_message(10_000_000, "tool0", wrench))
+    readings.sample(readings.joints(joint_state(10_000_000, names, q)))
+    sample = readings.sample(readings.joints(joint_state(20_000_000, names, now)))
+    stamp, found = sample.other_wrenches["base_ft_sensor"]
+    wanted = (placed(free, now, "foot").inverse() * placed(free, now, "tool0")).act(pinocchio.Force(wrench)).vector
+    assert stamp == 10_000_000 and not sample.wrenches and np.allclose(found, wanted, atol=1e-12)
+
+
 def test_an_unknown_frame_is_refused_with_those_that_are_known_and_nothing_else_is_lost():
     arm = coupled_arm(1)
     model = ArmModel(arm.text)
@@ -100,13 +113,17 @@ def test_frames_that_are_not_named_well_are_refused(named):
 
 
 def test_between_a_sensor_and_a_frame_no_link_may_bend():
-    model = ArmModel(load_robot_description(robots.URDF / "flexible_2r.urdf.xacro"))
-    sensors = model.description.force_torque_sensors
-    if not sensors:
-        pytest.skip("the flexible arm has no force/torque sensor")
-    readings = Readings(model, [("wrench", name) for name in sensors])
-    with pytest.raises(InputError, match="bends between them: give the wrench in"):
-        readings.take(("wrench", next(iter(sensors))), wrench_message(5, model.tool_frame, np.ones(6)))
+    text = load_robot_description(robots.URDF / "flexible_2r.urdf.xacro")
+    first = next(iter(ArmModel(text).description.flexible_links))
+    for home, frame, bends in ((None, "tool0", True), (None, first, False), (first, "tool0", True)):
+        moved = text if home is None else text.replace(">base_link</param>", f">{home}</param>")
+        readings = Readings(ArmModel(moved), SENSORS[:1])
+        assert home is None or moved != text
+        if bends:
+            with pytest.raises(InputError, match="bends between them: give the wrench in"):
+                readings.take(SENSORS[0], wrench_message(5, frame, np.ones(6)))
+        else:
+            readings.take(SENSORS[0], wrench_message(5, frame, np.ones(6)))
 
 
 @pytest.fixture(name="arm")

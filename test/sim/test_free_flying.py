@@ -10,16 +10,18 @@ import pytest
 from elastic_robots import WEIGHTLESS, on_elastic_base
 from robots import find
 
-from flexarm_core.errors import ConfigError, RobotDescriptionError
+from flexarm_core.errors import ConfigError, InputError, RobotDescriptionError
 from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
 from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.reaction_null_space.reaction_null_space import ReactionNullSpace
 from flexarm_core.reaction_null_space.reactionless.velocity_law import VelocityLaw, VelocityLawConfig
+from flexarm_core.reaction_null_space.stability.linear_plant import linear_plant
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration.controller import VibrationController
+from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.robot.static_equilibrium import static_equilibrium
+from flexarm_core.robot.static_equilibrium import settle, static_equilibrium
 from flexarm_sim.backends import BACKENDS, make_backend
 
 POSTURE = np.array([0.3, -0.5, 0.2, -1.2, 0.4, 1.0, 0.6])
@@ -82,11 +84,19 @@ def test_where_a_position_of_rest_is_needed_it_is_refused_in_one_line(floating: 
         lambda: VelocityLaw(floating, VelocityLawConfig()),
         lambda: VibrationController(floating, VibrationControllerConfig(law="torque")),
         lambda: VibrationController(floating, VibrationControllerConfig(law="resolved_acceleration", task="tool_path")),
+        lambda: VibrationController(
+            floating, VibrationControllerConfig(law="resolved_acceleration", task="joint_path")
+        ),
     ):
         with pytest.raises(ConfigError, match="needs springs under the base, but the stiffness of 'elastic_x' is 0"):
             build()
+    heavy = ArmModel(description)
     with pytest.raises(RobotDescriptionError, match="stiffness of 'elastic_x' is 0, and there is gravity"):
-        static_equilibrium(ArmModel(description), POSTURE)
+        static_equilibrium(heavy, POSTURE)
+    with pytest.raises(RobotDescriptionError, match="stiffness of 'pendulum' is 0, and there is gravity"):
+        settle(np.zeros((1, 1)), np.sin, ["pendulum"])  # in balance, but only there
+    with pytest.raises(InputError, match="does not carry the arm at .* a direction has no spring"):
+        linear_plant(heavy, POSTURE, Sampling(1e-3))
     assert static_equilibrium(floating, POSTURE) == pytest.approx(np.zeros(6))
     for name in BACKENDS:
         backend = make_backend(name, description)

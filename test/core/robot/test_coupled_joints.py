@@ -11,7 +11,7 @@ from coupled_arms import FreeJoints, coupled_arm
 
 from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
-from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.errors import ConfigError, RobotDescriptionError
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.inverse_kinematics import InverseKinematics
@@ -147,6 +147,17 @@ def test_torques_from_the_sensor_under_the_base_are_those_of_the_motors(seed):
     assert np.allclose(torques.residual_wrench, 0.0, atol=1e-8)
 
 
+def test_a_torque_is_sensed_only_if_the_sensor_carries_all_joints_that_a_motor_moves():
+    sensor = '<sensor name="base_ft_sensor"><state_interface name="force.x"/><param name="frame_id">l0</param></sensor>'
+    held = f'<ros2_control name="a" type="sensor">{sensor}</ros2_control></robot>'
+    for other, sensed in (("j0", [False, True]), ("j1", [False, True]), ("", [False, True, True])):
+        text = three(third=f'<mimic joint="{other}"/>' if other else "").replace("</robot>", held)
+        assert build_sensed_bodies(parse_robot_description(text)).sensed.tolist() == sensed
+    backwards = three(second='<mimic joint="j2"/>').replace("</robot>", held.replace(">l0<", ">l1<"))
+    with pytest.raises(ConfigError, match="carries no actuated joint"):
+        build_sensed_bodies(parse_robot_description(backwards))
+
+
 def test_momenta_of_the_base_are_differentiated_by_the_driven_joints():
     arm = coupled_arm(3)
     model, rng = ArmModel(arm.text, gravity=(0.0, 0.0, 0.0)), np.random.default_rng(1)
@@ -251,6 +262,10 @@ def test_a_joint_without_end_leads_only_what_is_back_after_a_turn():
     with pytest.raises(RobotDescriptionError, match="'j1' follows 'j0' .* after a whole turn 'j1' is elsewhere"):
         parse_robot_description(endless("0.5"))
     assert parse_robot_description(endless("-2")).joints["j0"].endless
+    slides = re.sub(r'(name="j1" type=)"continuous"', r'\1"prismatic"', endless("1"))
+    slides = re.sub(r'(name="j1".*?)<limit.*?/>', r"\1", slides)
+    with pytest.raises(RobotDescriptionError, match="'j1' follows 'j0' .* after a whole turn 'j1' is elsewhere"):
+        parse_robot_description(slides)
 
 
 def test_a_follower_of_a_joint_that_nobody_drives_is_refused():
