@@ -180,6 +180,25 @@ def test_a_study_gives_each_episode_another_arm(tmp_path):
     assert len(masses) > 2 and info["gate"] == "running"
 
 
+def test_a_study_may_vary_rate_and_limits(tmp_path):
+    text = f"scenario: {CONFIG / REACH}.yaml\nvary:\n  rate: {{key: rate, grid: [250.0, 500.0]}}\n"
+    text += "  fastest: {key: nodes.reference_generator.parameters.max_linear_velocity, grid: [0.1, 0.3]}\n"
+    (tmp_path / "rates.yaml").write_text(text, encoding="utf-8")
+    env = ScenarioEnv(tmp_path / "rates.yaml")
+    reached = {}
+    for seed in range(20):
+        number = env.reset(seed=seed)[1]["run"]
+        for _ in range(5):
+            env.step(np.array([0.5, 0.0]))
+        recording = env.recording()
+        assert recording.time[-1] == pytest.approx(0.5, abs=0.005)
+        reached[number] = recording.reference_position[-1, 0] - recording.tool_position[0, 0]
+        if len(reached) == 4:
+            break
+    assert [reached[number] for number in (0, 2)] == pytest.approx([0.0238] * 2, abs=0.001)
+    assert [reached[number] for number in (1, 3)] == pytest.approx([0.0638] * 2, abs=0.001)
+
+
 def test_several_environments_run_in_processes_and_are_what_one_alone_is():
     envs = gymnasium.make_vec("flexarm/PlanarReach-v0", 2, vectorization_mode="async", scenario=short(duration=0.3))
     try:
@@ -220,11 +239,11 @@ def thrown(env: ScenarioEnv, steps: int, seed: int) -> tuple[float, float]:
 
 
 ARMS = {
-    "reach": (REACH, "tool_twist", {}),
-    "arm_7r": ("arm_7r/scenarios/position", "tool_twist", {}),
-    "arm_6r": ("arm_6r/scenarios/damped_least_squares", "tool_twist", {}),
-    "behaviors": ("arm_7r/scenarios/behaviors", "tool_twist", {}),
-    "flexible_2r": ("flexible_2r/scenarios/damped", "joint_velocity", {}),
+    "reach": (REACH, "tool_twist"),
+    "arm_7r": ("arm_7r/scenarios/position", "tool_twist"),
+    "arm_6r": ("arm_6r/scenarios/damped_least_squares", "tool_twist"),
+    "behaviors": ("arm_7r/scenarios/behaviors", "tool_twist"),
+    "flexible_2r": ("flexible_2r/scenarios/damped", "joint_velocity"),
 }
 
 
@@ -236,8 +255,8 @@ def test_an_agent_that_acts_at_random_does_not_throw_the_arm():
 @pytest.mark.long
 @pytest.mark.parametrize("arm", ARMS)
 def test_an_agent_that_acts_at_random_for_long_does_not_throw_an_arm(arm):
-    name, action, more = ARMS[arm]
-    fastest, way = thrown(ScenarioEnv(CONFIG / f"{name}.yaml", action=action, **more), 2000, 11)
+    name, action = ARMS[arm]
+    fastest, way = thrown(ScenarioEnv(CONFIG / f"{name}.yaml", action=action), 2000, 11)
     assert fastest <= 1.1 and way > 0.5
 
 
@@ -245,6 +264,8 @@ def test_an_agent_that_acts_at_random_for_long_does_not_throw_an_arm(arm):
     ("arguments", "said"),
     [
         ({"action": "tool_twits"}, "there is no action 'tool_twits'; .*tool_twist.*valid: tool_twist, joint_velocity"),
+        ({"observation": ("effort", "effort")}, "a signal is named twice: effort, effort"),
+        ({"reward": {"peak_base_deflection": np.nan}}, "weight of 'peak_base_deflection' must be finite, got nan"),
         ({"observation": ("positoin",)}, "there is no signal 'positoin'; .*'position'.*valid: position, velocity"),
         ({"reward": {"peak_base_deflect": 1.0}}, "no metric 'peak_base_deflect'; .*'peak_base_deflection'"),
         ({"rate": 70.0}, "70 steps a second are no whole number of ticks"),
@@ -254,6 +275,7 @@ def test_an_agent_that_acts_at_random_for_long_does_not_throw_an_arm(arm):
         ({"action": "parameters", "parameters": {"hardware_gate.rat": (0.0, 1.0)}}, "there is no parameter 'hardware_"),
         ({"action": "parameters", "parameters": {DAMPING: (1.0, 0.3)}}, "lowest value must be below the highest"),
         ({"action": "parameters", "parameters": {"rns_vibration_controller.law": (0.0, 1.0)}}, "no number that an act"),
+        ({"action": "parameters", "parameters": {"reference_generator.start": (0.0, 1.0)}}, "start can only change wh"),
         ({"parameters": {DAMPING: (0.3, 1.0)}}, "parameters are for action 'parameters', not for 'tool_twist'"),
         ({"render_mode": "human"}, "render_mode 'human' is unknown"),
     ],
@@ -270,6 +292,8 @@ def test_a_scenario_that_nobody_can_lead_is_refused():
         ScenarioEnv(CONFIG / "planar_3r/scenarios/push_damped.yaml", action="joint_velocity")
     with pytest.raises(ConfigError, match="task .tool_path.*, which nobody writes"):
         ScenarioEnv(CONFIG / f"{REACH}.yaml", action="joint_velocity")
+    with pytest.raises(ConfigError, match="compares several scenarios"):
+        ScenarioEnv(CONFIG / "planar_3r/demo_planar.yaml")
 
 
 @pytest.mark.parametrize("bad", [np.zeros(3), np.array([np.nan, 0.0]), "left", None])

@@ -105,7 +105,7 @@ class LiveParameters(Action):
         """Take names with their lowest and highest values.
 
         Raises:
-            ConfigError: there is no such number, or its bounds are not in order.
+            ConfigError: there is no such number, it is not live, or its bounds are not in order.
         """
         present, self._items = run.parameters, []
         if not bounds:
@@ -124,6 +124,7 @@ class LiveParameters(Action):
             if not (np.isfinite([low, high]).all() and low < high):
                 raise ConfigError(f"'{name}': the lowest value must be below the highest, got {low:g} and {high:g}")
             self._items.append((key, index, float(low), float(high)))
+        run.change({key: present[key] for key, *_ in self._items})  # refuses what is not live
         self.names = tuple(bounds)
 
     def apply(self, run: ProcessRun, stamp: int, action: Array) -> None:

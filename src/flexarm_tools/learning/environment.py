@@ -27,7 +27,7 @@ from flexarm_tools.recording.recording import Recording
 from flexarm_tools.run.in_process import ProcessRun
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import Scenario
-from flexarm_tools.scenario.study import is_sweep
+from flexarm_tools.scenario.study import is_study, is_sweep
 from flexarm_tools.sweep.sweep import Sweep
 from flexarm_tools.sweep.sweep_file import load_sweep
 from flexarm_tools.yaml_file.document import nearest
@@ -79,18 +79,18 @@ class ScenarioEnv(gymnasium.Env[Array, Array]):
         self._sweep, given = _read(scenario)
         self._action_name, self._bounds = action, dict(parameters or {})
         self._scenario = led_by(replace(given, mode="lockstep"), action)
-        ticks = given.rate / rate if rate > 0.0 else 0.0
-        self._every = round(ticks)
-        if self._every < 2 or abs(ticks - self._every) > 1e-9 * ticks:
-            raise ConfigError(f"{rate:g} steps a second are no whole number of ticks, 2 or more, of {given.rate:g} Hz")
+        self._rate = rate
+        self._every = self._ticks_of_a_step(given)
         self._weights = dict(reward or {})
         for name in self._weights:
             if name not in (known := [*METRICS, *self.own_metrics]):
                 raise ConfigError(f"there is no metric '{name}'; {nearest(name, known)}see docs/scenario.md")
+            if not math.isfinite(self._weights[name]):
+                raise ConfigError(f"the weight of '{name}' must be finite, got {self._weights[name]:g}")
         run = ProcessRun(self._scenario)
-        self._action = make_action(run, action, self._bounds)
-        self._signals = Observations(run, observation)
-        self.action_names, self.velocity_limit = self._action.names, run.model.velocity_limit
+        self._chosen = tuple(observation)
+        self._enter(run)
+        self.action_names = self._action.names
         self.observation_names = (*self._signals.names, *self._more_names())
         count, actions = len(self.observation_names), len(self.action_names)
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (count,), np.float64)
@@ -117,9 +117,10 @@ class ScenarioEnv(gymnasium.Env[Array, Array]):
         else:
             info["run"] = number = int(self.np_random.integers(self._sweep.count))
             scenario = led_by(self._sweep.scenario(number), self._action_name)
+            self._every = self._ticks_of_a_step(scenario)
         self._run, self._row, self._ended = ProcessRun(scenario), 0, False
         self._ticks = scenario.ticks
-        self._signals.reset()
+        self._enter(self._run)
         self._begin(self._run)
         self._said = self._run.measure(0)
         return self._observe(), info
@@ -173,6 +174,20 @@ class ScenarioEnv(gymnasium.Env[Array, Array]):
             raise ConfigError("there is no recording before the first step")
         return self._run.recording(0, self._row)
 
+    def _ticks_of_a_step(self, scenario: Scenario) -> int:
+        ticks = scenario.rate / self._rate if self._rate > 0.0 else 0.0
+        if round(ticks) < 2 or abs(ticks - round(ticks)) > 1e-9 * ticks:
+            raise ConfigError(
+                f"{self._rate:g} steps a second are no whole number of ticks, 2 or more, of {scenario.rate:g} Hz"
+            )
+        return round(ticks)
+
+    def _enter(self, run: ProcessRun) -> None:
+        """Take the entry and the signals of a run; those of a sweep may differ in robot and limits."""
+        self._action = make_action(run, self._action_name, self._bounds)
+        self._signals = Observations(run, self._chosen)
+        self.velocity_limit = run.model.velocity_limit
+
     def _metrics(self, first: int) -> dict[str, float]:
         """Return the metrics of the reward over the ticks since the first one; NaN: it cannot be measured there."""
         if not self._weights:
@@ -210,6 +225,8 @@ def _read(scenario: str | Path | Scenario) -> tuple[Sweep | None, Scenario]:
     if isinstance(scenario, Scenario):
         return None, scenario
     path = resolve_uri(scenario) if isinstance(scenario, str) and "://" in scenario else Path(scenario)
+    if is_study(path):
+        raise ConfigError(f"'{path}' compares several scenarios: an environment is one of those that it names")
     if is_sweep(path):
         sweep = load_sweep(path)
         return sweep, sweep.scenario(0)

@@ -21,6 +21,8 @@ Read = Callable[[Measurement], Array | None]
 class Observations:
     """Reads some signals of each measurement into one vector; a signal that is lost keeps its last value.
 
+    Before its first value it is zero.
+
     Attributes:
         names: (o) names of the numbers, as ``position/joint1``.
     """
@@ -29,18 +31,16 @@ class Observations:
         """Choose the signals by their names.
 
         Raises:
-            ConfigError: the robot has no such signal.
+            ConfigError: the robot has no such signal, or one is named twice.
         """
         known = _signals(run)
         for name in signals:
             if name not in known:
                 raise ConfigError(f"there is no signal '{name}'; {nearest(name, known)}valid: {', '.join(known)}")
+        if len(set(signals)) < len(signals):
+            raise ConfigError(f"a signal is named twice: {', '.join(signals)}")
         self._signals = [(name, *known[name]) for name in signals]
         self.names = tuple(f"{name}/{part}" for name, parts, _ in self._signals for part in parts)
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget the last readings: zeros until there are some."""
         self._last: dict[str, Array] = {name: np.zeros(len(parts)) for name, parts, _ in self._signals}
 
     def read(self, said: Measurement) -> Array:

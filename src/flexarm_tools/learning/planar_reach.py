@@ -49,8 +49,8 @@ class PlanarReach(ScenarioEnv):
         Raises:
             ConfigError: as for :class:`ScenarioEnv`.
         """
-        if not (spread > 0.0 and tolerance > 0.0):
-            raise ConfigError(f"spread and tolerance must be above 0, got {spread:g} and {tolerance:g}")
+        if not (0.0 < spread < np.inf and 0.0 < tolerance < np.inf):
+            raise ConfigError(f"spread and tolerance must be > 0 and finite, got {spread:g} and {tolerance:g}")
         self._spread, self._tolerance = spread, tolerance
         super().__init__(scenario, reward=REWARD if reward is None else reward, **others)
 
