@@ -154,6 +154,11 @@ def test_without_optuna_the_reason_is_said(tmp_path, packages, monkeypatch):
         ("uniform: [-9.0, 3.0]", "uniform: [3.0, -9.0]", "optimize.choose.force.uniform: the first number must be the"),
         ("pushes[1]", "pushes[7]", "study.yaml:5: optimize.choose.force.key: 'pushes' is a list of 2"),
         ("    force:", "    outcome:", "optimize.choose.outcome: the table has another column of this name"),
+        (
+            "optimize:",
+            'vary: {push: {key: "pushes[1].force[0]", grid: [1.0]}}\noptimize:',
+            "optimize.choose.force.key: vary.push has this key already",
+        ),
         ("scenario: push.yaml", "scenario: posh.yaml", "study.yaml:1: scenario: file '"),
         ("optimize:", "vary: {force: {key: rate, grid: [500.0]}}\noptimize:", "another column of this name"),
     ],
@@ -170,7 +175,7 @@ def test_all_mistakes_are_reported_together(tmp_path, packages):
     empty = "scenario: push.yaml\noptimize: {choose: {}, minimize: peak_base_deflection}\n"
     with pytest.raises(ConfigError, match="an optimizer needs at least one key that it chooses"):
         loaded(tmp_path, packages, text=empty)
-    with pytest.raises(ConfigError, match="vary: is missing"):
+    with pytest.raises(ConfigError, match="vary: is missing: expected sections by name, or `optimize`"):
         load_sweep(write_sweep(tmp_path, text="scenario: push.yaml\n"), packages)
 
 

@@ -48,7 +48,7 @@ def load_sweep(path: str | Path, packages: Packages | None = None) -> Sweep:
     if "vary" in root and not sections:
         root.problem("vary", "a sweep needs at least one key that varies")
     if "vary" not in root and "optimize" not in root:
-        root.problem("vary", f"is missing: expected {root.keys['vary'].expected}")
+        root.problem("vary", f"is missing: expected {root.keys['vary'].expected}, or `optimize`")
     samples, seed = (_whole(root, name, otherwise) for name, otherwise in (("samples", 1), ("seed", 0)))
     if samples > 1 and variables and all(one.kind == GRID for one in variables) and len(read) == len(variables):
         root.problem("samples", "nothing is drawn: all that varies is a grid; leave samples out")
@@ -69,8 +69,11 @@ def load_sweep(path: str | Path, packages: Packages | None = None) -> Sweep:
     taken = {*COLUMNS, *(figures or ())}
     keys = [("vary", one) for one in variables]
     keys += [("optimize.choose", one) for one in (objective.chosen if objective else ())]
+    places: dict[str, str] = {}  # of the keys that vary
     for place, variable in keys:
         key = f"{place}.{variable.name}"
+        if (other := places.setdefault(variable.key, key)) != key:
+            document.problem(variable.node, f"{key}.key", f"{other} has this key already: one value would be lost")
         if variable.name in taken:
             document.problem(variable.node, key, "the table has another column of this name: rename it")
         taken.add(variable.name)
