@@ -230,8 +230,9 @@ class JointVelocityMotion:
             stale = given is None or abs(stamp - given[0]) > round(self.config.command_timeout * 1e9)
             wanted = np.zeros(len(a)) if given is None or stale else given[1]
             rest = self.config.max_joint_lag - np.abs(lag := self._position - measured)
-            most = np.minimum(_fastest(self._upper - self._position, a, dt), self.limit)
-            least = np.maximum(-_fastest(self._position - self._lower, a, dt), -self.limit)
+            free = a * dt * dt  # more than the way that is lost to sampling
+            most = np.minimum(_fastest(self._upper - self._position - free, a, dt), self.limit)
+            least = np.maximum(-_fastest(self._position - self._lower - free, a, dt), -self.limit)
             far = _fastest(rest, a, dt)
             wanted = np.clip(wanted, np.where(lag < 0.0, np.maximum(least, -far), least),
                              np.where(lag > 0.0, np.minimum(most, far), most))  # fmt: skip
