@@ -112,6 +112,11 @@ def test_frames_that_are_not_named_well_are_refused(named):
         Readings(ArmModel(coupled_arm(1).text), SENSORS, frames=[named])
 
 
+def test_a_frame_that_is_named_twice_is_refused():
+    with pytest.raises(ConfigError, match="wrench_frames: 'tcp' is a link, or named twice"):
+        Readings(ArmModel(coupled_arm(1).text), SENSORS, frames=["tcp=tool0", "tcp=l1"])
+
+
 def test_between_a_sensor_and_a_frame_no_link_may_bend():
     text = load_robot_description(robots.URDF / "flexible_2r.urdf.xacro")
     first = next(iter(ArmModel(text).description.flexible_links))

@@ -90,6 +90,8 @@ def test_where_a_position_of_rest_is_needed_it_is_refused_in_one_line(floating: 
     ):
         with pytest.raises(ConfigError, match="needs springs under the base, but the stiffness of 'elastic_x' is 0"):
             build()
+    resisted = ArmModel(on_elastic_base(find("arm_7r")[0], (0.0,) * 6, (1.0,) * 6)).description
+    assert resisted.free == description.free == floating.elastic_joint_names  # a damper is no spring
     heavy = ArmModel(description)
     with pytest.raises(RobotDescriptionError, match="stiffness of 'elastic_x' is 0, and there is gravity"):
         static_equilibrium(heavy, POSTURE)

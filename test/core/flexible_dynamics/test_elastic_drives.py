@@ -120,6 +120,9 @@ def test_encoders_of_the_link_side_read_the_deflection():
     model = FlexibleModel(one_link(more='link_encoder="behind"'))
     assert tuple(model.description.strain_gauges) == ("behind",)
     assert model.strain_map.tolist() == [[1.0]]
+    same = re.sub('link_encoder="e[0-9]"', 'link_encoder="e"', driven_arm(3).text)
+    with pytest.raises(RobotDescriptionError, match="two encoders have the name 'e'"):
+        parse_robot_description(same)
 
 
 @pytest.mark.parametrize("law", ["joint_pd", "vibration_damping"])

@@ -10,6 +10,7 @@ import pytest
 from flexarm_core.ik_redundancy.chain import Chain, build_chain
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
+from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState
 
 URDF = Path(__file__).resolve().parents[3] / "urdf"
@@ -74,3 +75,13 @@ def test_the_planar_arm_reaches_one_and_a_half_meters_in_the_plane():
     assert np.allclose(chain.pose(np.zeros(4))[0], [1.5, 0.0, 0.0])
     _, _, J = chain.kinematics(np.array([0.3, 0.5, -0.8, 0.4]))
     assert not J[2:5].any() and np.linalg.matrix_rank(J[[0, 1, 5]]) == 3
+
+
+@pytest.mark.parametrize("said", ["true", "True", "1"])
+def test_arguments_of_our_robots_may_say_true_in_every_way_of_xacro(said):
+    def read(name: str, argument: str):
+        return parse_robot_description(load_robot_description(URDF / f"{name}.urdf.xacro", {argument: said}))
+
+    assert read("arm_7r", "armature").joints["elbow"].armature == 1.0
+    assert len(read("arm_7r", "elastic_drives").elastic_drives) == 7
+    assert [read("wheel_3r", "free").joints[name].upper for name in ("base_x", "base_yaw")] == [100.0, 100.0]
