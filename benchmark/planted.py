@@ -285,8 +285,9 @@ PLANTED = (
         f"{NODE_TESTS}/test_joint_reference.py",
     ),
     Planted(
-        "a sensor in another frame is believed", f"{NODES}/node/input/readings.py",
-        'if kind == "wrench" and frame != self._frames[name]:', "if False:", f"{NODE_TESTS}/test_readings.py",
+        "a wrench in another frame is taken for one in the sensor's", f"{NODES}/node/input/wrench_frames.py",
+        "return WrenchElsewhere(placed, wrench) if isinstance(placed, MovingFrame) else transformed(placed, wrench)",
+        "return wrench", f"{NODE_TESTS}/test_wrench_frames.py",
     ),
     # Sensors that lie, and what is believed again
     Planted(

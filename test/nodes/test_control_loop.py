@@ -164,8 +164,17 @@ def test_a_state_that_waited_while_the_first_tick_took_its_time_is_not_answered(
     """The first state is processed at once, or, as it waits for a reading, when the second comes."""
     code = f"SENSORS = {sensors}\n{SLEEPER}"
     install_package(tmp_path, monkeypatch, code, "flexarm.stages", "sleeper = other:SLEEPER")
-    patient = {"hardware_gate.state_timeout": 0.5 * SLEEPS, "hardware_gate.blind_time": 2.0 * SLEEPS}
-    given = HOLDS | patient | {"stages": ["sleeper", *HOLDS["stages"]], "use_sim_time": True, "sensor_wait": 1.0}
+    patient = {f"hardware_gate.{what}": 0.5 * SLEEPS for what in ("state_timeout", "reference_timeout")}
+    given = (
+        HOLDS
+        | patient
+        | {
+            "hardware_gate.blind_time": 2.0 * SLEEPS,
+            "stages": ["sleeper", *HOLDS["stages"]],
+            "use_sim_time": True,
+            "sensor_wait": 1.0,
+        }
+    )
     live.start("control_loop", shared | given)
     live.listen(COMMANDS, Float64MultiArray)
     states, clock = live.publisher(topics.JOINT_STATES, JointState), live.publisher(topics.CLOCK, Clock)
