@@ -14,7 +14,6 @@ from sensor_msgs.msg import JointState
 from flexarm.msg import BaseReaction, CartesianReference, FlexibleState
 from flexarm_core.flexible_dynamics.arm_sample import ArmSample
 from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
-from flexarm_core.types import Array
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.messages.flexible import wrench_from_message
 from flexarm_nodes.node import topics
@@ -72,7 +71,7 @@ def arm_sample(newest: Callable[[str], Any], arm: DeflectedArm) -> ArmSample | N
     if frame == arm.wrench_frame or frame not in description.links:
         return sample
     placed = arm.place(sample, 1.0)
-    there: Array = np.linalg.solve(placed[arm.wrench_frame], placed[frame])
+    there = np.asarray(np.linalg.solve(placed[arm.wrench_frame], placed[frame]), dtype=float)
     return replace(sample, base_wrench=transformed(there, wrench))
 
 
