@@ -38,6 +38,7 @@ UNFORESEEN = 0.5  # fraction of the acceleration limits by which the model may e
 FASTER = 1.1  # factor on all velocities at which the motors must still be able to keep them
 LEAST = 0.2  # smallest factor by which the decelerations of all joints in a stop are scaled
 CAUTION = 0.25  # factor on the acceleration limits if commands may be late
+MORE = 0.05  # fraction of the effort limits by which limited accelerations may need more effort than was asked
 AHEAD = 0.25  # share of the settling time by which positions are advanced where they are limited
 FORGOTTEN = 0.5  # [s] time constant with which the velocity tracking error is forgotten
 
@@ -205,7 +206,12 @@ class CommandLaw:
             asked = found[0]
             allowed = self._allowed(asked, state)
             if not np.array_equal(allowed, asked):
-                effort = self.observed.effort(state, allowed) + taken
+                wanted, effort = effort, self.observed.effort(state, allowed) + taken
+                if self._model.m and (np.abs(effort) > np.abs(wanted) + MORE * self._limits.effort).any():
+                    named = self.limited
+                    allowed = self._allowed(self._in_proportion(asked), state)
+                    self.limited = named
+                    effort = self.observed.effort(state, allowed) + taken
                 self.observed.expect(allowed)
         if doubted:
             self._report_limited(taken != friction, "friction")
@@ -233,6 +239,15 @@ class CommandLaw:
             return None
         command = self._follow_effort(self.command, self.friction, state, age)
         return None if np.array_equal(command, self.command) else command
+
+    def _in_proportion(self, asked: Array) -> Array:
+        """Return accelerations (n,) that respect their limits and have the direction of those asked.
+
+        Over an elastic base one joint that is limited alone changes the direction of the motion. What was asked may
+        spare the base; the rest of it may push the base, with more effort than was asked.
+        """
+        share = float((self._limits.acceleration / np.maximum(np.abs(asked), 1e-300)).min())
+        return min(share, 1.0) * asked
 
     def _allowed(self, asked: Array, state: ArmState) -> Array:
         """Return the accelerations (n,) nearest to those asked that respect the limits of the motion.
