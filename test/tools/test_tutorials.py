@@ -141,7 +141,7 @@ def test_nodes_and_trajectory_of_the_page_on_moveit_move_the_arm(tmp_path):
 
 def test_every_tutorial_is_a_page_and_claims_what_is_tested():
     rows = re.findall(r"^\| [^|]+ \| .*?\]\((\w+)\.md(?:#([\w-]+))?\).*\| (.*?) *\|$", page("tutorials"), re.MULTILINE)
-    assert len(rows) == 11
+    assert len(rows) == 12
     for name, anchor, _ in rows:
         headings = re.findall(r"^#+ (.*)", page(name), re.MULTILINE)
         assert not anchor or anchor in {heading.lower().replace(" ", "-") for heading in headings}
