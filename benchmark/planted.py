@@ -289,6 +289,20 @@ PLANTED = (
         "return WrenchElsewhere(placed, wrench) if isinstance(placed, MovingFrame) else transformed(placed, wrench)",
         "return wrench", f"{NODE_TESTS}/test_wrench_frames.py",
     ),
+    # Payloads that nobody described
+    Planted(
+        "the load is forgotten when the fallback is requested", f"{GATE}/commands.py",
+        "or suspected > 0.0 or self.unobserved", "or suspected > 0.0", "test/tools/test_faults.py",
+    ),
+    Planted(
+        "a load is taken for commands that act late", f"{GATE}/response.py",
+        "if load is not None and load.any() and not (self._loaded or model.m):", "if False:",
+        f"{CORE_TESTS}/test_unknown_load.py",
+    ),
+    Planted(
+        "over an elastic base each joint is limited alone", f"{GATE}/command_law.py",
+        "if self._model.m and (np.abs(effort) >", "if False and (np.abs(effort) >", f"{CORE_TESTS}/test_gate.py",
+    ),
     # Sensors that lie, and what is believed again
     Planted(
         "joints whose readings have never stood still may stop at once", f"{GATE}/stillness.py",

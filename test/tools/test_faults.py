@@ -70,7 +70,7 @@ def test_no_fault_on_the_core_makes_an_arm_run_away(count):
     assert len(found["kinds"]) > 15
 
 
-BEYOND = pytest.mark.xfail(reason="1.6 and 2.0 times the limit: docs/safety.md, What does not hold yet", strict=True)
+BEYOND = pytest.mark.xfail(reason="1.7 and 2.6 times the limit: docs/safety.md, What does not hold yet", strict=True)
 
 
 @pytest.mark.parametrize(

@@ -371,8 +371,8 @@ class CommandLaw:
             dt: time since the last command [s].
             age: age of the state when its command arrives, beyond one period [s].
             predicted: whether the state is predicted: the motion of an elastic base is unknown then.
-            late: whether what commands do cannot be observed, as they act too late or others have the drives: the
-                model and the lasting load decide.
+            late: whether what commands do is not known, as when they act too late: the model and the lasting load
+                decide.
         """
         self.limited = ()
         if self.mode != "effort":

@@ -28,8 +28,8 @@ class Commands:
     Attributes:
         law: law of the command mode.
         silent: whether no command is sent, as no drive accepts any.
-        handed_over: whether the drives are about to switch to the fallback controller, or have done so: what they do is
-            not the effect of the commands, and until they switch the arm is braked by the model and the lasting load.
+        unobserved: whether the gate asked for the fallback controller while the effect of its commands was not known:
+            until the drives have switched, the arm is braked by the model and the lasting load.
         blind: whether no believable state is available now.
         answered: stamp of the newest answered state [ns].
         rebase: whether set points must restart from the measured position, as a joint did not follow them.
@@ -61,7 +61,7 @@ class Commands:
 
     def reset(self) -> None:
         """Forget everything but the mode."""
-        self.silent = self.handed_over = False
+        self.silent = self.unobserved = False
         self._given_at = self._timing.now()
         self.law.reset()
         self.forget()
@@ -133,7 +133,7 @@ class Commands:
             law.rate = np.zeros(self._model.n)
             return state.position.copy()
         suspected = timing.response.suspected
-        late = timing.too_late or suspected > 0.0 or self.handed_over
+        late = timing.too_late or suspected > 0.0 or self.unobserved
         return law.brake(state, self._config.period, max(timing.age, suspected), late=late)
 
     def bridge(self, state: ArmState, *, brakes: bool, bears: bool) -> Array | None:

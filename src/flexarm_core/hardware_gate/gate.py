@@ -168,8 +168,9 @@ class HardwareGate:
             return None
         timing.came(age)
         self._see(state)
-        commands.handed_over = machine.fallback and self.config.fallback
-        commands.law.observe(state, timing.possible_age, applied=not (commands.silent or commands.handed_over))
+        unsure = commands.unobserved or timing.response.hinted or timing.too_late
+        commands.unobserved = machine.fallback and self.config.fallback and unsure
+        commands.law.observe(state, timing.possible_age, applied=not (commands.silent or commands.unobserved))
         if timing.recovers(state, gap):
             machine.recover()
         if before is None and machine.stopped and commands.law.command is None:
@@ -492,5 +493,6 @@ class HardwareGate:
             fallback = machine.fallback or missed > longest
             excused = not fallback or (missed < RECENT and timing.busy)
             machine.give_up(f"no usable joint state for {silence:.3f} s: {why}", excused=excused, fallback=fallback)
+            self._commands.unobserved = machine.fallback
         bears = blind or (self._trust.distrusted != "" and self._trust.probation.active)
         return self._commands.bridge(state, brakes=brakes or lost or blind, bears=bears)

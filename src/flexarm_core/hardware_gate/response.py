@@ -186,8 +186,8 @@ class Response:
         evidence = self._evidence[: 1 + self._loaded]
         idle = self.doubted and all(e.misfit[-1] < e.misfit[:-1].min() for e in evidence)
         blocks = model.blocks(_middle(before, state))
-        inertias = (blocks.H_m, blocks.H_m if load is None else blocks.H_m + load)
-        for memory, H in zip(self._memories[: 1 + self._loaded], inertias, strict=False):
+        for memory, added in zip(self._memories[: 1 + self._loaded], (None, load), strict=False):
+            H = blocks.H_m if added is None else blocks.H_m + added
             parts = (
                 before.velocity, state.velocity, before.deflection_rate, state.deflection_rate, blocks.c_m, H.ravel(),
                 blocks.H_bm.ravel(),
