@@ -153,11 +153,12 @@ def test_a_file_is_reported_and_a_sweep_is_refused(monkeypatch):
         check_file(CONFIG / "planar_3r" / "push_robust.yaml")
 
 
-def test_a_chain_that_explodes_at_once_is_refused():
-    """A tap grows beyond the linear range within a few samples."""
-    scenario, _ = planar(1500.0, 2)
+@pytest.mark.parametrize("bandwidth", [200.0, 800.0, 2000.0])  # growth in truth: 100, 241 and 351 1/s
+def test_a_chain_that_explodes_at_once_is_refused(bandwidth):
+    """A tap grows beyond the linear range within a few samples, too few to tell a growth rate from."""
+    scenario, _ = planar(bandwidth, 2)
     found = least_stable(scenario)
-    assert found.grows and found.growth > 50.0  # [1/s]
+    assert found.grows and "grows beyond all bounds within" in found.stop
 
 
 def test_a_chain_that_does_not_rest_is_refused():

@@ -51,6 +51,7 @@ FIRST = 5  # samples before the first tap
 PERIODS, SHORTEST, LONGEST = 3.0, 2.0, 5.0  # length of a response in periods of the softest mode, and limits [s]
 SKIPPED = 20  # part of a response at its beginning that is not used
 GROWN, LARGE = 10.0, 1e4  # growth of a response that a second tap must not cover, and after which it is long enough
+EXPLODES = 24  # samples of a response below which its growth rate cannot be told
 RATE, RELATIVE = 0.05, 2e-4  # [1/s], share of its speed: growth of a motion below which it counts as steady
 MOVES = 0.02  # [rad/s | m/s] rate at which a chain that should rest leaves the linear range
 LATER = 1e4  # [s] start of held references
@@ -311,6 +312,8 @@ def least_stable(scenario: Scenario, margin: float = 1.0, slip: float = np.inf) 
         if mode.way > TURNS:
             found = ChainMode(mode.growth, mode.frequency, margin, slip, stop)
             break
+    if wild and len(rows) < EXPLODES:
+        return replace(found, stop=f"a tap on the motors grows beyond all bounds within {len(rows)} samples")
     if (wild or rows is own) and not found.grows:
         return replace(found, stop="the arm does not come to rest")
     return found
