@@ -37,6 +37,7 @@ from flexarm_core.errors import InputError
 from flexarm_core.ik_redundancy.plan import Plan, make_plan, view_plan
 from flexarm_core.types import Array
 
+LANES = 32  # steps side by side: their rows fit into the fastest cache
 NOTHING = 1e-12  # norm below which the remainder of a dependent row is rounding noise
 
 
@@ -74,6 +75,135 @@ class RedundancyStep:
         redundancy_step(J, t, y, self._plan, out)
         self.kept[:] = self._share
         return out
+
+    def solve_many(self, J: ArrayLike, displacement: ArrayLike, offset: ArrayLike) -> Array:
+        """Compute the joint displacements ``dtheta`` (N, n) of N independent steps in one call, equal to the last bit.
+
+        :attr:`kept` then has the smallest share of each row in all of them.
+
+        Args:
+            J: (N, m, n) Jacobians.
+            displacement: (N, m) dX.
+            offset: (N, n) theta - theta_0.
+
+        Raises:
+            InputError: wrong shapes, or values that are not finite.
+        """
+        J = finite("J", J, ANY, ANY, self._n)
+        count, rows = J.shape[:2]
+        if rows < self._rows:
+            raise InputError(f"each J has {rows} rows, the wanted ones go up to {self._rows - 1}")
+        t, y = finite("displacement", displacement, count, rows), finite("offset", offset, count, self._n)
+        out = np.empty((count, self._n))
+        redundancy_steps(J, t, y, self._plan, out, self.kept)
+        return out
+
+
+@kernel
+def redundancy_steps(J: Array, t: Array, offset: Array, plan: Array, out: Array, kept: Array) -> None:
+    """Compute steps ``out`` (N, n) without checks; ``kept`` (6,) gets the smallest share of each row."""
+    step = view_plan(plan, out.shape[1])
+    kept[:] = 1.0
+    if step.free[0] == 0.0:
+        _side_by_side(J, t, offset, step, out, kept)
+        return
+    for index in range(len(out)):
+        redundancy_step(J[index], t[index], offset[index], plan, out[index])
+        for row in range(6):
+            kept[row] = min(kept[row], step.share[row])
+
+
+@kernel
+def _side_by_side(J: Array, t: Array, offset: Array, step: Plan, out: Array, kept: Array) -> None:
+    """Do the operations of :func:`resolve` for LANES steps at a time, which the compiler turns into vector operations.
+
+    All joints have costs, and the gain is 1.
+    """
+    n, w = out.shape[1], step.weights
+    rows, threshold, band, hold = step.rows, step.threshold, step.band, step.hold
+    A, y, x = np.empty((rows, n, LANES)), np.empty((n, LANES)), np.empty((n, LANES))
+    b, square, takes, label = np.empty((4, rows, LANES))
+    best, top, inverse, share, taken, along, gets, part = np.empty((8, LANES))
+    for first in range(0, len(out), LANES):
+        lanes = min(LANES, len(out) - first)
+        for i in range(n):
+            for lane in range(lanes):
+                y[i, lane] = offset[first + lane, i] / w[i]
+        for k in range(rows):
+            row, scale = int(step.row[k]), step.scale[k]
+            for lane in range(lanes):
+                square[k, lane], label[k, lane], b[k, lane] = 0.0, k, scale * t[first + lane, row]
+            for i in range(n):
+                for lane in range(lanes):
+                    value = scale * J[first + lane, row, i] * w[i]
+                    A[k, i, lane] = value
+                    square[k, lane] += value * value
+        for k in range(rows):
+            for lane in range(lanes):
+                best[lane], top[lane] = k, square[k, lane]
+            for j in range(k + 1, rows):
+                if step.level[j] == step.level[k]:
+                    for lane in range(lanes):
+                        larger = square[j, lane] > top[lane]
+                        best[lane] = j if larger else best[lane]
+                        top[lane] = square[j, lane] if larger else top[lane]
+            for lane in range(lanes):
+                j = int(best[lane])
+                if j != k:
+                    for i in range(n):
+                        A[k, i, lane], A[j, i, lane] = A[j, i, lane], A[k, i, lane]
+                    b[k, lane], b[j, lane] = b[j, lane], b[k, lane]
+                    label[k, lane], label[j, lane] = label[j, lane], label[k, lane]
+                    square[j, lane] = square[k, lane]
+            for lane in range(lanes):
+                r = math.sqrt(top[lane])
+                within = min(max((r - threshold) / band, 0.0), 1.0) if band > 0.0 else (1.0 if r > threshold else 0.0)
+                there = 1.0 if r > NOTHING else 0.0
+                share[lane] = there * (within * within * (3.0 - 2.0 * within))
+                inverse[lane] = there / max(r, NOTHING)
+                taken[lane] = 1.0 - math.sqrt((1.0 - share[lane]) * (1.0 - hold))
+                gets[lane] = share[lane] * (b[k, lane] * inverse[lane])
+                b[k, lane], takes[k, lane], along[lane] = gets[lane], taken[lane], 0.0
+            for i in range(n):
+                for lane in range(lanes):
+                    A[k, i, lane] *= inverse[lane]
+                    along[lane] += A[k, i, lane] * y[i, lane]
+            for i in range(n):
+                for lane in range(lanes):
+                    y[i, lane] -= taken[lane] * along[lane] * A[k, i, lane]
+            for j in range(k + 1, rows):
+                for lane in range(lanes):
+                    part[lane], square[j, lane] = 0.0, 0.0
+                for i in range(n):
+                    for lane in range(lanes):
+                        part[lane] += A[j, i, lane] * A[k, i, lane]
+                for i in range(n):
+                    for lane in range(lanes):
+                        rest = A[j, i, lane] - taken[lane] * part[lane] * A[k, i, lane]
+                        A[j, i, lane] = rest
+                        square[j, lane] += rest * rest
+                for lane in range(lanes):
+                    b[j, lane] -= part[lane] * gets[lane]
+            for lane in range(lanes):
+                row = int(step.row[int(label[k, lane])])
+                kept[row] = min(kept[row], share[lane])
+        for i in range(n):
+            for lane in range(lanes):
+                x[i, lane] = -y[i, lane]
+        for k in range(rows - 1, -1, -1):
+            for lane in range(lanes):
+                along[lane] = 0.0
+            for i in range(n):
+                for lane in range(lanes):
+                    along[lane] += A[k, i, lane] * x[i, lane]
+            for lane in range(lanes):
+                along[lane] = b[k, lane] - takes[k, lane] * along[lane]
+            for i in range(n):
+                for lane in range(lanes):
+                    x[i, lane] += along[lane] * A[k, i, lane]
+        for i in range(n):
+            for lane in range(lanes):
+                out[first + lane, i] = x[i, lane] * w[i]
 
 
 @kernel

@@ -118,6 +118,27 @@ def test_rows_left_out_of_the_levels_are_free():
     assert relative_error(got, kkt(J[[1, 3, 4]], displacement[[1, 3, 4]], offset, weights)) < 1e-10
 
 
+def test_many_steps_in_one_call_are_the_steps_alone_to_the_last_bit():
+    rng = np.random.default_rng(31)
+    for weights, levels in ((np.ones(7), [[0, 1, 2], [3, 4, 5]]), (np.array([0.0, 1, 2, 1, 1, 3, 1]), [[5, 0], [2]])):
+        tool = RedundancyStep(weights, levels, band=0.3)
+        J, displacement, offset = rng.normal(size=(50, 6, 7)), rng.normal(size=(50, 6)), rng.normal(size=(50, 7))
+        J[7, 0] = J[7, 2]
+        alone, kept = [], []
+        for index in range(50):
+            alone.append(tool.solve(J[index], displacement[index], offset[index]))
+            kept.append(tool.kept.copy())
+        many = tool.solve_many(J, displacement, offset)
+        assert np.array_equal(many, alone)
+        assert np.array_equal(tool.kept, np.min(kept, axis=0))
+        assert np.min(tool.kept) < 1.0
+        assert np.array_equal(tool.solve_many(J[:, :, ::-1][:, :, ::-1], displacement, offset), alone)  # not contiguous
+    assert tool.solve_many(np.zeros((0, 6, 7)), np.zeros((0, 6)), np.zeros((0, 7))).shape == (0, 7)
+    for wrong in (J[0], J[:, :3], J[:49], np.full_like(J, np.nan)):
+        with pytest.raises(InputError):
+            tool.solve_many(wrong, displacement, offset)
+
+
 # --- rows that cannot be had ---
 
 
