@@ -3,7 +3,7 @@ PYTHON ?= python3
 RUN := setup/run
 
 .DEFAULT_GOAL := help
-.PHONY: help setup first demo test long lint docs pins clean
+.PHONY: help setup first demo test long bench lint docs pins clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -27,6 +27,9 @@ test: lint  ## check style and types, then run every test
 
 long: setup  ## run the tests that take long and rarely break
 	$(RUN) python -m pytest -m long
+
+bench: setup  ## measure everything beside its peers; the table is build/benchmark/index.html
+	$(RUN) python benchmark/bench.py
 
 docs: setup  ## build the documentation; it begins at build/site/index.html
 	$(RUN) python -m sphinx -b html -q -W --keep-going -d build/doctrees docs build/site

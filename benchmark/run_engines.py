@@ -1,6 +1,6 @@
-"""Runs in one process beside runs as nodes: `run_engines.py [--all]`.
+"""Runs in one process beside runs as nodes, sweeps of them and environments: `run_engines.py [--all]`.
 
-`--all` compares the recordings of every scenario over half a second (20 min), otherwise those of four.
+`--all` compares the recordings of every scenario over half a second (20 min) and times the demo; otherwise of four.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the nodes have it
 
 import argparse
+import subprocess
 import sys
 import tempfile
 import time
@@ -18,7 +19,9 @@ from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 
+import environments
 import numpy as np
+import sweep
 import table
 
 from flexarm_core.errors import ConfigError
@@ -30,11 +33,14 @@ from flexarm_tools.run.in_process import run_in_process
 from flexarm_tools.run.runner import run_scenario
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import Scenario
+from flexarm_tools.sweep.results import TABLE
+from flexarm_tools.sweep.session import run_sweep
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "test" / "support"))
 CONFIG = ROOT / "config"
 FEW = ("planar_3r/combined", "flexible_2r/damped", "arm_6r/damped_least_squares", "boom_7r/inspect_and_wipe")
+PLANAR = CONFIG / "planar_3r" / "scenarios" / "combined.yaml"
 COMPARED = 0.5  # [s]
 
 
@@ -107,15 +113,59 @@ def factor(name: str, scenario: Scenario, goal: str) -> Figure:
 def speed() -> list[Figure]:
     """Speed of whole runs."""
     flagship = load_scenario(CONFIG / "boom_7r" / "scenarios" / "inspect_and_wipe.yaml")
-    planar = load_scenario(CONFIG / "planar_3r" / "scenarios" / "combined.yaml")
+    planar = load_scenario(PLANAR)
     return [factor("flagship", flagship, ">= 3"), factor("planar", planar, ">= 15")]
+
+
+def nodes() -> list[Figure]:
+    """Wall time of a run as nodes, as `flexarm run` starts them, over that in this process."""
+    from live import own_domain
+
+    scenario, took = load_scenario(PLANAR), {}
+    began = time.perf_counter()
+    run_in_process(scenario, Silent("process"))
+    took["process_seconds"] = time.perf_counter() - began
+    with own_domain(), tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        run_scenario(scenario, Silent("nodes"), Path(folder))
+        took["nodes_seconds"] = time.perf_counter() - began
+    meaning = f"wall time of {scenario.duration:g} s of planar_3r as nodes over that in one process"
+    value = took["nodes_seconds"] / took["process_seconds"]
+    return [Figure("process_speedup", value, "", parse_goal(">= 50"), meaning, details={**took})]
+
+
+def ray() -> list[Figure]:
+    """Table of a local Ray beside that of two processes."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        study = sweep.study(folder, "0.1")
+        for engine in ("local", "ray"):
+            run_sweep(study, folder / engine, 2, engine)
+        equal = (folder / "local" / TABLE).read_bytes() == (folder / "ray" / TABLE).read_bytes()
+    meaning = "whether the table of a local Ray is that of two processes, to the last bit"
+    return [Figure("ray_table_equal", float(equal), "", parse_goal("== 1"), meaning)]
+
+
+def demo() -> list[Figure]:
+    """`flexarm demo` in a tree that is built, and when its first run is over."""
+    with tempfile.TemporaryDirectory() as name:
+        command = [sys.executable, "-m", "flexarm_tools.cli", "demo", "--report", name]
+        began = time.perf_counter()
+        done = subprocess.run(command, stdout=subprocess.DEVNULL)
+        took = time.perf_counter() - began
+        first = min(path.stat().st_mtime for path in (Path(name) / "recordings").glob("*.npz"))
+        first = took - (time.time() - first)
+    details = {"first_run_seconds": first, "exit_status": done.returncode}
+    return [Figure("demo_seconds", took, "s", parse_goal("<= 90"), "wall time of `flexarm demo`", details=details)]
 
 
 def main() -> int:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", action="store_true")
-    return table.run("run_engines", [speed, partial(equality, parser.parse_args().all)])
+    everything = parser.parse_args().all
+    measures = [speed, nodes, sweep.speed, sweep.resumed, ray, environments.one, *([demo] if everything else [])]
+    return table.run("run_engines", [*measures, partial(equality, everything)])
 
 
 if __name__ == "__main__":

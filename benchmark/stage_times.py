@@ -138,12 +138,12 @@ def gate_times() -> Iterator[Figure]:
         took[lockstep] = cpu_time(lambda: ticks(model), stage.reset, step)
         assert gate.status.state is GateState.RUNNING and not gate.status.stops, gate.status
     n, total = model.n, np.full(2 * (model.n + model.m) + 2 * model.n, 0.1)
-    inputs, loads, taken, bounded = np.full(6 * n, 0.1), np.empty((2, n)), np.empty(n), np.empty(n)
+    inputs, loads, taken, bounded, none = np.full(6 * n, 0.1), np.empty((2, n)), np.empty(n), np.empty(n), np.zeros(n)
 
     def floor(_: Tick) -> None:
         trust(limits.table, inputs, taken, loads)
         accelerate(model._tree, model._sweep, total, loads)
-        examine(limits.table, limits.table, inputs, 0.002, 0.002, False, loads, taken, bounded)
+        examine(limits.table, limits.table, inputs, none, 1.0, 0.002, 0.002, False, loads, taken, bounded)
 
     least = cpu_time(lambda: ticks(model), lambda: None, floor)
     yield Figure(
