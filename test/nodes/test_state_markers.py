@@ -24,6 +24,7 @@ from flexarm_nodes.markers.arm_samples import arm_sample
 from flexarm_nodes.markers.motion import MotionMarkers
 from flexarm_nodes.markers.robot import PIECES, RobotMarkers
 from flexarm_nodes.node import topics
+from flexarm_nodes.node.input.wrench_frames import named_frames
 
 NODE = "state_markers"
 SHOWN = "/state_markers/markers"
@@ -116,20 +117,28 @@ def test_a_wrench_in_the_frame_of_another_link_is_drawn_in_that_of_the_sensor():
     text = load_robot_description(ROOT / "urdf" / "arm_7r.urdf.xacro")
     arm, model, rng = DeflectedArm(parse_robot_description(text)), pinocchio.buildModelFromXML(text), default_rng(7)
     data, names = model.createData(), [*arm.description.actuated]
-    for frame in (arm.wrench_frame, "tool0", arm.description.root):
+    own = named_frames(arm.description.links, ["tcp=tool0 0.1 0.0 -0.2 0.0 1.0 0.0", "plain=tool0"])
+    for name in (arm.wrench_frame, "tool0", arm.description.root, "tcp", "plain", "left/tool0"):
+        frame, pose = own.get(name, (name.rpartition("/")[2], np.eye(4)))
         q, wrench = rng.uniform(-1.0, 1.0, model.nq), rng.standard_normal(6)
         joints = [float(q[model.joints[model.getJointId(name)].idx_q]) for name in names]
         sample = arm_sample(
             {
                 topics.JOINT_STATES: JointState(name=names, position=joints),
-                topics.wrench_topic(arm.base_sensor): wrench_message(0, frame, wrench),
+                topics.wrench_topic(arm.base_sensor): wrench_message(0, name, wrench),
             }.get,
             arm,
+            own,
         )
         pinocchio.framesForwardKinematics(model, data, q)
         sensor, given = (data.oMf[model.getFrameId(name)] for name in (arm.wrench_frame, frame))
-        wanted = (sensor.inverse() * given).act(pinocchio.Force(wrench)).vector
+        wanted = (sensor.inverse() * given * pinocchio.SE3(pose)).act(pinocchio.Force(wrench)).vector
         np.testing.assert_allclose(sample.base_wrench, wanted, atol=1e-12)
+    messages = {
+        topics.JOINT_STATES: JointState(name=names, position=joints),
+        topics.wrench_topic(arm.base_sensor): wrench_message(0, "nowhere", wrench),
+    }
+    assert np.isnan(arm_sample(messages.get, arm, own).base_wrench).all()  # and is not drawn in a wrong frame
 
 
 def test_it_draws_what_nodes_publish_with_the_factor_of_this_moment_and_says_what_it_waits_for(live):

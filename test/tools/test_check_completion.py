@@ -112,7 +112,7 @@ def test_what_is_complete_stays_and_without_write_it_only_offers(tmp_path):
     path.write_text(CASES["no speed"][0])
     said, usable = check_robot(path)
     assert not usable and "<limit velocity> is 0" in said
-    assert "--write STUDY.yaml` goes on with a copy in which\n    joint 'j1' has a velocity limit of 0: it is 1" in said
+    assert "--write FIRST.yaml` goes on with a copy in which\n    joint 'j1' has a velocity limit of 0: it is 1" in said
 
 
 def test_a_rotor_is_given_only_where_the_arm_does_not_run_without(tmp_path):

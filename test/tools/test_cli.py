@@ -225,3 +225,21 @@ def test_a_shell_is_told_what_may_follow(line, offered, tmp_path):
     asked |= {"_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "said"), "_ARGCOMPLETE_COMP_WORDBREAKS": " "}
     subprocess.run([sys.executable, "-m", "flexarm_tools.cli"], env=os.environ | asked, timeout=120.0, check=False)
     assert {word.strip() for word in (tmp_path / "said").read_text().split("\n")} == offered
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("check", "still.yaml", "--write", "first.yaml"), "--write is for robot descriptions, and 'still.yaml'"),
+        (("check", "still.yaml", "--tool-frame", "tool0"), "--tool-frame is for robot descriptions"),
+        (("check", "modes.npz", "--hold", "joint1:=0.5"), "--hold is for robot descriptions, and 'modes.npz' is none"),
+        (("check", "still.yaml", "payload:=2"), "NAME:=VALUE is for robot descriptions"),
+        (("sweep", "pair.yaml"), "'pair.yaml' is a study, a few scenarios in one report: flexarm run pair.yaml"),
+    ],
+)
+def test_an_option_or_a_kind_of_file_that_a_command_does_not_take_is_refused_in_one_line(tmp_path, arguments, said):
+    scenario(tmp_path)
+    (tmp_path / "pair.yaml").write_text("title: a pair\nruns: {still: still.yaml}\n")
+    done = flexarm(*arguments, cwd=tmp_path)
+    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pair.yaml", "still.yaml"]

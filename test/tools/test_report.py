@@ -260,7 +260,7 @@ def test_a_run_of_an_arm_that_bends_shows_its_modes_and_the_vibration_of_its_too
         assert title in words
     for label in ("[mm·√kg]", "[µm/m]", "by bending and base [mm]"):
         assert label in text
-    assert "flexible_2r, 2 joints on 0 elastic, 4 modes" in words
+    assert "flexible_2r, 2 joints on a rigid base, 4 modes" in words
     motion = animation_data(text)["runs"][0]["motion"]
     assert (motion["timeline_of"], motion["timeline_unit"]) == ("Mode upper_arm/bending_y_1", "m·√kg")
     assert max(motion["timeline"][1]) == pytest.approx(0.1, rel=1e-3)

@@ -119,3 +119,27 @@ def test_meshes_of_a_package_that_is_not_installed_are_found_above_the_descripti
     said.clear()
     further_solids(description, said.append)
     assert len(said) == 3
+
+
+def test_a_mesh_has_the_unit_and_the_colors_of_its_file_and_else_those_of_the_description(tmp_path, planar_3r_text):
+    box, ball = trimesh.creation.box((10.0, 2.0, 3.0)), trimesh.creation.icosphere()
+    for part, color in ((box, [200, 100, 0, 255]), (ball, [0, 0, 0, 255])):
+        part.visual = trimesh.visual.TextureVisuals(material=trimesh.visual.material.PBRMaterial(baseColorFactor=color))
+    text = trimesh.exchange.dae.export_collada([box, ball]).decode()
+    assert '<unit name="meter" meter="1"' in text or "<unit" not in text
+    inches = '<unit name="inch" meter="0.0254"/>'
+    text = re.sub(r"<unit[^>]*/>", inches, text) if "<unit" in text else text.replace("<up_axis", f"{inches}<up_axis")
+    (tmp_path / "parts.dae").write_text(text)
+    ball.export(tmp_path / "ball.stl")
+    robot = planar_3r_text.replace("<link ", '<material name="paint"><color rgba="0 1 0 1"/></material><link ', 1)
+    for name, file in (("link1", "parts.dae"), ("link2", "ball.stl")):
+        mesh = f'<mesh filename="file://{tmp_path}/{file}"/></geometry><material name="paint"/>'
+        robot = robot.replace(f'<link name="{name}">', f'<link name="{name}"><visual><geometry>{mesh}</visual>')
+    said: list[str] = []
+    found = further_solids(parse_robot_description(robot), said.append)
+    assert said == []
+    by_color = {tuple(round(255 * value) for value in one.color): one for one in found["link1"]}
+    np.testing.assert_allclose(np.ptp(by_color[200, 100, 0].vertices, axis=0), np.array([10.0, 2.0, 3.0]) * 0.0254)
+    np.testing.assert_allclose(np.ptp(by_color[76, 76, 76].vertices, axis=0), 2.0 * 0.0254, rtol=0.02)
+    (painted,) = found["link2"]
+    assert painted.color == (0.0, 1.0, 0.0)

@@ -140,9 +140,17 @@ def test_the_plants_robot_may_be_another_file_that_gets_no_arguments_of_the_robo
             "plant_robot",
             "its elastic joints must be those of the robot, base_x (prismatic); it has none",
         ),
+        (
+            "{description: floating.urdf}",
+            "plant_robot",
+            "'base_x' has stiffness 0: the plant's base would float freely, the robot's not",
+        ),
     ],
 )
-def test_a_plant_that_cannot_stand_for_the_robot_is_reported_with_its_line(load, plant, key, message):
+def test_a_plant_that_cannot_stand_for_the_robot_is_reported_with_its_line(
+    load, tmp_path, planar_3r_text, plant, key, message
+):
+    (tmp_path / "floating.urdf").write_text(planar_3r_text.replace('stiffness="100.0"', 'stiffness="0.0"'))
     with pytest.raises(ConfigError) as error:
         load((TAIL, TAIL + f"plant_robot: {plant}\n"))
     found = str(error.value).splitlines()[1:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from sensor_msgs.msg import JointState
 from flexarm.msg import BaseReaction, CartesianReference, FlexibleState
 from flexarm_core.flexible_dynamics.arm_sample import ArmSample
 from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
+from flexarm_core.types import Array
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.messages.flexible import wrench_from_message
 from flexarm_nodes.node import topics
@@ -35,16 +36,20 @@ SEEN: dict[str, Any] = {
 }
 
 
-def arm_sample(newest: Callable[[str], Any], arm: DeflectedArm) -> ArmSample | None:
+def arm_sample(
+    newest: Callable[[str], Any], arm: DeflectedArm, named: Mapping[str, tuple[str, Array]] | None = None
+) -> ArmSample | None:
     """Return the arm's state from the newest messages, or None before its joints are known; omit non-finite values.
 
     The deflection is taken from the joint states, which sensors or the plant publish, else from an estimator, else from
     the ground truth. The wrench on the base is the measurement of the sensor under the arm, transformed to its frame if
-    it is given in that of another link; without a sensor, it is the base reaction to the arm's commanded accelerations.
+    it is given in another frame, and unknown if that frame is; without a sensor, it is the base reaction to the arm's
+    commanded accelerations.
 
     Args:
         newest: returns the newest message of a topic in SEEN or of the sensor under the arm, None if there is none.
         arm: arm to draw.
+        named: link and pose (4, 4) in it of frames that are not links.
     """
     state, description = newest(topics.JOINT_STATES), arm.description
     if state is None:
@@ -67,11 +72,16 @@ def arm_sample(newest: Callable[[str], Any], arm: DeflectedArm) -> ArmSample | N
     wrench = np.full(6, np.nan) if on_base is None else wrench_from_message(on_base)
     time = 1e-9 * stamp_to_nanoseconds(state.header.stamp)
     sample = ArmSample(time, position, deflection, modes, wanted, in_base, wrench)
-    frame = arm.wrench_frame if on_base is None or not arm.base_sensor else on_base.header.frame_id
-    if frame == arm.wrench_frame or frame not in description.links:
+    if on_base is None or not arm.base_sensor:
         return sample
+    frame = on_base.header.frame_id.rpartition("/")[2]  # without the prefix of frames in a namespace
+    link, pose = (named or {}).get(frame, (frame, np.eye(4)))
+    if link == arm.wrench_frame and frame == link:
+        return sample
+    if link not in arm.description.links:
+        return replace(sample, base_wrench=np.full(6, np.nan))
     placed = arm.place(sample, 1.0)
-    there = np.asarray(np.linalg.solve(placed[arm.wrench_frame], placed[frame]), dtype=float)
+    there = np.asarray(np.linalg.solve(placed[arm.wrench_frame], placed[link] @ pose), dtype=float)
     return replace(sample, base_wrench=transformed(there, wrench))
 
 

@@ -27,6 +27,7 @@ from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import Values
 from flexarm_nodes.node.diagnostics import OK, WARN
 from flexarm_nodes.node.frames import in_tf
+from flexarm_nodes.node.input.wrench_frames import named_frames
 from flexarm_nodes.node.parameters import Parameter
 from flexarm_nodes.node.ports import MARKERS, STATES, TOOL, Input, Ports, Use
 
@@ -88,6 +89,7 @@ class StateMarkers(ArmNode):
     def build(self, values: dict[str, Any], model: ArmModel) -> None:
         """Build the geometry from the robot description."""
         self._arm = DeflectedArm(model.description, values["tool_frame"])
+        self._named = named_frames(model.description.links, values["wrench_frames"])
         self._robot, self._motion = RobotMarkers(self._arm), MotionMarkers(self._arm)
         topic = topics.wrench_topic(self._arm.base_sensor) if self._arm.base_sensor else ""
         if topic != self._sensor_topic:
@@ -143,7 +145,7 @@ class StateMarkers(ArmNode):
         """Draw the newest messages once."""
         if not self._publisher.get_subscription_count():
             return
-        sample = arm_sample(self._recent, self._arm)
+        sample = arm_sample(self._recent, self._arm, self._named)
         if sample is None:
             self.diagnostics.report(WARN, f"waits for {topics.JOINT_STATES}", 0)
             return

@@ -77,6 +77,8 @@ class Player {
     this.sizeSlider = size;
     size.addEventListener("input", () => this.exaggerate(EXAGGERATIONS[size.value]));
     this.exaggerate(this.exaggeration);
+    const exaggerated = element("label", { className: "exaggeration" }, ["Base motion drawn ", this.factor, size]);
+    exaggerated.hidden = !this.data.runs.some((run) => run.motion.elastic);
     const reset = element("button", { type: "button", textContent: "Reset view", title: "Drag a view to turn it" });
     reset.addEventListener("click", () => {
       this.cameras.forEach((camera) => camera.reset());
@@ -86,7 +88,7 @@ class Player {
       this.button,
       this.clock,
       element("label", {}, ["Speed ", speed]),
-      element("label", { className: "exaggeration" }, ["Base motion drawn ", this.factor, size]),
+      exaggerated,
       reset,
     ]);
   }

@@ -65,7 +65,7 @@ def check_robot(
         if not completed.assumed or (runs and usable):
             return report, usable
     if write is None:
-        offer = f"  `flexarm check {path.name} --write STUDY.yaml` goes on with a copy in which"
+        offer = f"  `flexarm check {path.name} --write FIRST.yaml` goes on with a copy in which"
         return "\n".join([report, offer, *(f"    {one}" for one in completed.assumed)]), usable
     copy = write.with_name(f"{write.stem}_robot.urdf")
     write_new(copy, with_own_meshes(completed.text, path))

@@ -126,7 +126,7 @@ def start_steps(
     if write is not None:
         scenario = Finding(f"written to {write}: to run it, `flexarm run {write}`")
     else:
-        name = f"{path.name.split('.')[0]}_study.yaml"
+        name = f"{path.name.split('.')[0]}_first.yaml"
         scenario = Finding(
             f"to write this scenario: `flexarm check {path.name} --write {name}`; to run it: `flexarm run {name}`",
             tuple(proposal.scenario(path, path.parent, arguments, held).splitlines()),

@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 
+from flexarm_core.errors import ConfigError
 from flexarm_tools.commands.xacro_arguments import add_xacro_arguments
 from flexarm_tools.process.exit_status import EXIT_FAILED
 
@@ -27,10 +28,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="joint that is not of the arm, and where it stays [rad | m]",
     )
     parser.add_argument(
-        "--write", default=None, metavar="STUDY.yaml", help="write the first run that it proposes, and a completed copy"
+        "--write",
+        default=None,
+        metavar="FIRST.yaml",
+        help="of a robot: write the first run that it proposes, and a completed copy if the description needs one",
     )
     parser.add_argument(
-        "--repair", default=None, metavar="COPY.urdf", help="write a copy with the nearest physical inertias"
+        "--repair",
+        default=None,
+        metavar="COPY.urdf",
+        help="of a robot: write a copy with the nearest physical inertias",
     )
     add_xacro_arguments(parser)
 
@@ -49,6 +56,10 @@ def _position(text: str) -> tuple[str, float]:
 def run(options: argparse.Namespace) -> int:
     """Check the file, and print the findings."""
     path = Path(options.file)
+    robots_only = ("tool_frame", "hold", "write", "repair", "arguments")
+    if path.suffix in (".yaml", ".yml", ".npz") and (given := [name for name in robots_only if getattr(options, name)]):
+        said = "NAME:=VALUE" if given[0] == "arguments" else f"--{given[0].replace('_', '-')}"
+        raise ConfigError(f"{said} is for robot descriptions, and '{path}' is none")
     if path.suffix in (".yaml", ".yml"):
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read at NumPy's import: small matrices
         from flexarm_tools.check.chain_gains import check_file

@@ -15,7 +15,7 @@ PROCESS = "process"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("scenario", metavar="SCENARIO.yaml", help="scenario or study file; with --of: number of a run")
-    parser.add_argument("--of", metavar="STUDY.yaml", help="play one run of a sweep, in one process")
+    parser.add_argument("--of", metavar="SWEEP.yaml", help="play one run of a sweep, in one process")
     add_run_arguments(parser)
 
 

@@ -15,7 +15,7 @@ SHOW = "show"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "study", nargs="+", metavar="[show] STUDY.yaml", help="what varies; with show: print the results so far"
+        "files", nargs="+", metavar="[show] SWEEP.yaml", help="what varies; with show: print the results so far"
     )
     parser.add_argument("--out", metavar="DIR", help="folder of the results (default: flexarm_sweep/NAME)")
     parser.add_argument("--workers", type=int, default=0, metavar="N", help="processes (default: one for each core)")
@@ -29,12 +29,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the sweep, or show its results."""
     one_thread()
+    from flexarm_tools.scenario.study import is_study
     from flexarm_tools.sweep.session import show_sweep, sweep_file
 
-    show, files = options.study[0] == SHOW and len(options.study) > 1, options.study
+    show, files = options.files[0] == SHOW and len(options.files) > 1, options.files
     files = files[1:] if show else files
     if len(files) != 1:
-        raise ConfigError(f"one STUDY.yaml at a time, got {' '.join(files)}")
+        raise ConfigError(f"one SWEEP.yaml at a time, got {' '.join(files)}")
+    if is_study(Path(files[0])):
+        raise ConfigError(f"'{files[0]}' is a study, a few scenarios in one report: flexarm run {files[0]}")
     if options.workers < 0:
         raise ConfigError(f"--workers: expected a number of processes, got {options.workers}")
     out = Path(options.out) if options.out else None

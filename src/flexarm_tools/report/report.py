@@ -230,9 +230,13 @@ def _provenance(provenance: Mapping[str, str]) -> str:
 def _facts(run: Run) -> str:
     recording, scenario = run.recording, run.scenario
     robot = scenario.robot.description
+    count = len(robot.elastic)
+    base = f"{count} elastic joint{'s' if count > 1 else ''}" if count else "a rigid base"
+    if count and len(robot.free) == count:
+        base = "a base that floats freely"
     modes = f", {len(recording.modes)} modes" if recording.modes else ""
     facts: list[tuple[str, str, bool]] = [
-        ("Robot", f"{robot.name}, {len(robot.actuated)} joints on {len(robot.elastic)} elastic{modes}", False),
+        ("Robot", f"{robot.name}, {len(robot.actuated)} joints on {base}{modes}", False),
         ("Mode", scenario.mode.replace("_", " "), False),
         ("Rate", f"{scenario.rate:g} Hz", False),
         ("Duration", f"{scenario.duration:g} s, {recording.ticks} ticks", False),
@@ -284,13 +288,12 @@ def _animation(runs: Sequence[Run], shown: Sequence[str]) -> str:
         "exaggeration": exaggeration,
     }
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-    hint = (
-        "Drag a view to turn it. Dashed: the reference, and the base at rest."
-        " Numbers and curves are as measured, whatever the drawing exaggerates."
-    )
+    hint = "Drag a view to turn it. Dashed: the reference"
+    if any(run.recording.elastic_names for run in runs):
+        hint += ", and the base at rest. Numbers and curves are as measured, whatever the drawing exaggerates"
     return (
         '<section aria-label="Animation"><div class="player" data-source="animation-data"></div>'
-        f'<p class="hint">{hint}</p>{_missing(robots)}<noscript><p>The animation needs JavaScript.</p></noscript>'
+        f'<p class="hint">{hint}.</p>{_missing(robots)}<noscript><p>The animation needs JavaScript.</p></noscript>'
         f'<script type="application/json" id="animation-data">{text}</script></section>'
     )
 

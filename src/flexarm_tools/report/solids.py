@@ -20,7 +20,9 @@ from flexarm_core.uri import resolve_uri
 ROD_RADIUS = 0.02  # radius of the rods for links without geometry, relative to the longest rod
 PIECES = 24  # number of pieces of a flexible link along its length
 FINEST, COARSER = 200.0, 1.15  # cells along the longest mesh in the first grid, and growth of the cells of the next
-GRAY = (0.6, 0.6, 0.65)
+Color = tuple[float, float, float]  # red, green, blue, 0 to 1
+GRAY: Color = (0.6, 0.6, 0.65)
+DARKEST = 0.3  # brightness with which black parts still have a shape, also on a dark page
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Solid:
 
     vertices: Array  # (N, 3) [m]
     faces: NDArray[np.int64]  # (M, 3) indices of vertices
-    color: tuple[float, float, float]  # red, green, blue, 0 to 1
+    color: Color
 
 
 def link_solids(description: RobotDescription, complain: Callable[[str], None]) -> dict[str, list[Solid]]:
@@ -59,11 +61,13 @@ def further_solids(
             whatever these are called, and relative paths beside it.
     """
     found: dict[str, list[Solid]] = {}
-    for element in ElementTree.fromstring(description.text).findall("link"):
+    robot = ElementTree.fromstring(description.text)
+    named = {material.get("name", ""): color for material in robot.findall("material") if (color := _color(material))}
+    for element in robot.findall("link"):
         name = element.get("name", "")
-        own = _meshes(element, "visual", complain, file)
+        own = _meshes(element, "visual", named, complain, file)
         if not own and not description.links[name].shapes:
-            own = _collision_primitives(element) + _meshes(element, "collision", complain, file)
+            own = _collision_primitives(element) + _meshes(element, "collision", named, complain, file)
         if own:
             found[name] = own
     seen = {name for name, link in description.links.items() if link.shapes or name in found}
@@ -153,9 +157,13 @@ def with_own_meshes(text: str, file: Path) -> str:
 
 
 def _meshes(
-    link: ElementTree.Element, kind: str, complain: Callable[[str], None], file: Path | None = None
+    link: ElementTree.Element,
+    kind: str,
+    named: Mapping[str, Color],
+    complain: Callable[[str], None],
+    file: Path | None = None,
 ) -> list[Solid]:
-    """Return the meshes of a ``<link>``, without those that cannot be loaded."""
+    """Return the meshes of a ``<link>``, without those that cannot be loaded, in their own colors as in RViz."""
     found = []
     for element in link.findall(kind):
         mesh = element.find("geometry/mesh")
@@ -163,19 +171,52 @@ def _meshes(
             continue
         uri = mesh.get("filename", "")
         try:
-            loaded = trimesh.load(str(_mesh_file(uri, file)), force="mesh")
-            if not isinstance(loaded, trimesh.Trimesh) or not len(loaded.faces):
-                raise ValueError("no triangles in it")
+            parts = _by_color(_mesh_file(uri, file))
         except (RobotDescriptionError, OSError, ValueError, ImportError, KeyError) as error:
             reason = str(error).partition(f"'{uri}': ")[2] or str(error)
             complain(f"mesh {Path(uri).name} of link '{link.get('name')}' is not shown: {reason}")
             continue
-        loaded.apply_scale(_numbers(mesh.get("scale"), (1.0, 1.0, 1.0)))
-        loaded.apply_transform(_origin(element))
-        color = element.find("material/color")
-        rgba = _numbers(color.get("rgba") if color is not None else None, (*GRAY, 1.0))
-        found.append(Solid(np.array(loaded.vertices), np.array(loaded.faces), (rgba[0], rgba[1], rgba[2])))
+        material = element.find("material")
+        described = None if material is None else _color(material) or named.get(material.get("name", ""))
+        scale, origin = _numbers(mesh.get("scale"), (1.0, 1.0, 1.0)), _origin(element)
+        for color, part in parts.items():
+            part.apply_scale(scale)
+            part.apply_transform(origin)
+            red, green, blue = color or described or GRAY
+            more = max(DARKEST - max(red, green, blue), 0.0)
+            shown = (red + more, green + more, blue + more)
+            found.append(Solid(np.array(part.vertices), np.array(part.faces), shown))
     return found
+
+
+def _by_color(file: Path) -> dict[Color | None, trimesh.Trimesh]:
+    """Return the triangles of a mesh file in meters, by their color; those without one at ``None``.
+
+    Raises:
+        ValueError: the file has no triangles.
+    """
+    loaded = trimesh.load(str(file))
+    pieces = loaded.dump() if isinstance(loaded, trimesh.Scene) else [loaded]
+    factor = trimesh.units.unit_conversion(loaded.units, "meters") if file.suffix.lower() == ".dae" else 1.0
+    parts: dict[Color | None, list[trimesh.Trimesh]] = {}
+    for piece in pieces:
+        if isinstance(piece, trimesh.Trimesh) and len(piece.faces):
+            main = getattr(getattr(piece.visual, "material", None), "main_color", trimesh.visual.color.DEFAULT_COLOR)
+            red, green, blue = (float(value) / 255.0 for value in main[:3])
+            color = None if np.array_equal(main, trimesh.visual.color.DEFAULT_COLOR) else (red, green, blue)
+            parts.setdefault(color, []).append(trimesh.Trimesh(piece.vertices * factor, piece.faces))
+    if not parts:
+        raise ValueError("no triangles in it")
+    return {color: trimesh.util.concatenate(every) for color, every in parts.items()}
+
+
+def _color(material: ElementTree.Element) -> Color | None:
+    """Return the color of a ``<material>``; none if it only names one."""
+    color = material.find("color")
+    if color is None:
+        return None
+    red, green, blue, *_ = _numbers(color.get("rgba"), (*GRAY, 1.0))
+    return red, green, blue
 
 
 def _collision_primitives(link: ElementTree.Element) -> list[Solid]:

@@ -199,9 +199,11 @@ class SvgPlot:
         high = float(positive.max()) if positive.size else 1.0
         low = max(float(positive.min()) if positive.size else 0.1, high * 10.0**-decades)
         self.axes.set_yscale("log")
-        self.axes.set_ylim(low / 1.5, max(high * 2.0, low * 10.0))
-        self.axes.yaxis.set_major_locator(LogLocator(10.0, numticks=6))
-        self.axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"10{superscript(round(np.log10(value)))}"))
+        bottom, top = low / 1.5, max(high * 2.0, low * 10.0)
+        self.axes.set_ylim(bottom, top)
+        steps = (1.0, 2.0, 5.0) if top < 100.0 * bottom else (1.0,)  # one power of ten alone is no scale
+        self.axes.yaxis.set_major_locator(LogLocator(10.0, subs=steps, numticks=6))
+        self.axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _logarithmic_label(value)))
         self.axes.yaxis.set_minor_formatter(NullFormatter())
 
     def svg(self, description: str) -> str:
@@ -215,6 +217,19 @@ class SvgPlot:
             canvas: Any = FigureCanvasSVG(self.figure)
             canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})
         return _page_svg(buffer.getvalue(), description)
+
+
+def _logarithmic_label(value: float) -> str:
+    """Return the label of a power of ten, or of some of them.
+
+    >>> _logarithmic_label(0.01), _logarithmic_label(20.0), _logarithmic_label(5e-4)
+    ('10⁻²', '20', '5·10⁻⁴')
+    """
+    exponent = math.floor(np.log10(value) + 1e-9)
+    factor = round(value / 10.0**exponent)
+    if factor == 1:
+        return f"10{superscript(exponent)}"
+    return f"{value:g}" if -2 <= exponent <= 2 else f"{factor}·10{superscript(exponent)}"
 
 
 def _page_svg(text: str, description: str) -> str:

@@ -152,6 +152,8 @@ def _read_plant_robot(
         wanted, found = _joints(robot.description, kind), _joints(description, kind)
         if wanted != found:
             section.problem("", f"its {kind} joints must be those of the robot, {wanted}; it has {found}")
+    if floats := set(description.free) - set(robot.description.free):
+        section.problem("", f"'{min(floats)}' has stiffness 0: the plant's base would float freely, the robot's not")
     if robot.tool_frame not in description.links:
         section.problem("", f"the plant's robot has no link '{robot.tool_frame}', which is the robot's tool")
     return RobotSpec(path, arguments, robot.tool_frame, description, held)

@@ -7,7 +7,7 @@ in one of its own (``tool0_controller``). With the pose ``R, p`` of that frame i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,14 +72,7 @@ class WrenchFrames:
         """
         self._model, self._description = model, model.description
         self._sensors = {name: sensor.frame for name, sensor in self._description.force_torque_sensors.items()}
-        self._named = dict[str, tuple[str, Array]]()
-        for text in named:
-            name, link, pose = _read(text)
-            if name in self._description.links or name in self._named:
-                raise ConfigError(f"wrench_frames: '{name}' is a link, or named twice")
-            if link not in self._description.links:
-                raise ConfigError(f"wrench_frames: '{text}' names no link; links: {', '.join(self._description.links)}")
-            self._named[name] = link, pose
+        self._named = named_frames(self._description.links, named)
         self._placed: dict[tuple[str, str], Array | MovingFrame | None] = {
             (name, frame): None for name, frame in self._sensors.items()
         }
@@ -121,6 +114,27 @@ class WrenchFrames:
         if any(joint.kind != "fixed" for joint in between.values()):
             return moving
         return moving.at(np.zeros(self._model.n), None)
+
+
+def named_frames(links: Collection[str], named: Sequence[str]) -> dict[str, tuple[str, Array]]:
+    """Return the link and the pose (4, 4) in it of every frame that is named.
+
+    Args:
+        links: those of the arm.
+        named: frames as ``NAME=LINK`` or ``NAME=LINK x y z roll pitch yaw`` [m, rad].
+
+    Raises:
+        ConfigError: a frame is not written so, is a link, is named twice, or its link does not exist.
+    """
+    frames: dict[str, tuple[str, Array]] = {}
+    for text in named:
+        name, link, pose = _read(text)
+        if name in links or name in frames:
+            raise ConfigError(f"wrench_frames: '{name}' is a link, or named twice")
+        if link not in links:
+            raise ConfigError(f"wrench_frames: '{text}' names no link; links: {', '.join(links)}")
+        frames[name] = link, pose
+    return frames
 
 
 def transformed(pose: Array, wrench: Array) -> Array:
