@@ -76,6 +76,7 @@ FOLLOWS = {
     "new_behavior": ["test/tools/test_tutorials.py", "-k", "behavior"],
     "new_stage": ["test/tools/test_added_stage.py"],
     "joint_trajectories": ["test/tools/test_tutorials.py", "-k", "moveit"],
+    "torque": ["test/tools/test_tutorials.py", "-k", "torque"],
     "launch": ["test/launch/test_namespaces.py"],
 }
 

@@ -17,6 +17,7 @@ from live import own_domain
 from mcap.reader import make_reader
 from mcap_ros2.decoder import DecoderFactory
 
+from flexarm_core.errors import RobotDescriptionError
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.run.in_process import run_in_process
 from flexarm_tools.run.runner import Runner
@@ -141,7 +142,26 @@ def test_nodes_and_trajectory_of_the_page_on_moveit_move_the_arm(tmp_path):
 
 def test_every_tutorial_is_a_page_and_claims_what_is_tested():
     rows = re.findall(r"^\| [^|]+ \| .*?\]\((\w+)\.md(?:#([\w-]+))?\).*\| (.*?) *\|$", page("tutorials"), re.MULTILINE)
-    assert len(rows) == 12
+    assert len(rows) == 13
     for name, anchor, _ in rows:
         headings = re.findall(r"^#+ (.*)", page(name), re.MULTILINE)
         assert not anchor or anchor in {heading.lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize(("name", "jump"), [("ur", 0.01), ("franka", 0.02)])
+def test_an_arm_driven_by_torque_follows_and_jumps_if_nobody_says_what_its_drives_add(tmp_path, name, jump):
+    files_of("torque", tmp_path)
+    file = tmp_path / f"{name}.yaml"
+    text = file.read_text(encoding="utf-8").replace("duration: 10.0", "duration: 1.5")
+    (changes,) = re.findall(r"`(plant_robot: [^`]*)`", page("torque"))
+    untold = text.replace("{command_mode: effort, max_", "{command_mode: effort, drive_adds: [none], max_")
+    off = []
+    for changed in (text, f"{text}{' '.join(changes.split())}\n", untold):
+        file.write_text(changed, encoding="utf-8")
+        try:
+            run = run_in_process(load_scenario(file), Progress(""))
+        except RobotDescriptionError as missing:  # the arms are in a package of PyPI
+            pytest.skip(str(missing))
+        assert run.watchdog_stops == 0 and run.position[-1, -1] - run.position[0, -1] > 1e-3
+        off.append(np.abs(run.position - run.position[0])[:, :-1].max())  # of the joints that are to stay
+    assert off[0] < 1e-4 and off[1] < 1e-3 and off[2] == pytest.approx(jump, rel=0.3)

@@ -83,7 +83,7 @@ def softness(model: ArmModel, velocity: Array, acceleration: Array, period: floa
     rise = np.where(everything <= (1.0 + 1e-9) * velocity / slow, everything, links)
     if not links:
         return Softness(rise, slow, least, stiffness)
-    flexible = richer_model(FlexibleModel(model.description))
+    flexible = richer_model(FlexibleModel(model.description, model.tool_frame))
     for posture in _postures(model):
         x = np.zeros(flexible.size)
         x[flexible.actuated] = posture
@@ -101,7 +101,7 @@ def softest_period(model: ArmModel) -> tuple[float, float]:
     The frequencies are the lowest ones in the middle of the joint limits and at random postures within them [s].
     """
     description, periods = model.description, [[0.0], [0.0]]
-    flexible = FlexibleModel(description) if description.flexible_links else None
+    flexible = FlexibleModel(description, model.tool_frame) if description.flexible_links else None
     for posture in _postures(model):
         if model.m:
             state = ArmState(0, posture, 0.0 * posture, *np.zeros((2, model.m)))

@@ -76,7 +76,7 @@ def arm_sample(
         return sample
     frame = on_base.header.frame_id.rpartition("/")[2]  # without the prefix of frames in a namespace
     link, pose = (named or {}).get(frame, (frame, np.eye(4)))
-    if link == arm.wrench_frame and frame == link:
+    if frame in ("", arm.wrench_frame):
         return sample
     if link not in arm.description.links:
         return replace(sample, base_wrench=np.full(6, np.nan))

@@ -123,7 +123,7 @@ def _flexible_lines(model: ArmModel, flexible: dict[str, ModalData]) -> list[str
 
 def _locked_frequency(model: ArmModel, link: str) -> float:
     """Return the frequency of an elastic drive with all joints locked at zero and all else rigid [rad/s]."""
-    flexible = FlexibleModel(model.description)
+    flexible = FlexibleModel(model.description, model.tool_frame)
     place = flexible.modal[flexible.mode_names.index(f"{link}/{DEFLECTION}")]
     squares = np.diag(flexible.stiffness_matrix()) / np.diag(flexible.mass_matrix(np.zeros(flexible.size)))
     return float(np.sqrt(squares[place]))
