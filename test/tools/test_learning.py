@@ -260,12 +260,24 @@ def test_an_agent_that_acts_at_random_for_long_does_not_throw_an_arm(arm):
     assert fastest <= 1.1 and way > 0.5
 
 
+BAD = (("a", "b"), (None, 1.0), 1.0, (1.0, 2.0, 3.0), (True, 2.0), ("0.1", 1.0), [[0.1], [1.0]], "ab")  # bounds
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ({"action": "tool_twits"}, "there is no action 'tool_twits'; .*tool_twist.*valid: tool_twist, joint_velocity"),
         ({"observation": ("effort", "effort")}, "a signal is named twice: effort, effort"),
-        ({"reward": {"peak_base_deflection": np.nan}}, "weight of 'peak_base_deflection' must be finite, got nan"),
+        ({"reward": {"peak_base_deflection": np.nan}}, "of 'peak_base_deflection' must be a finite number, got nan"),
+        ({"reward": {"peak_base_deflection": "1"}}, "must be a finite number, got '1'"),
+        ({"reward": ["peak_base_deflection"]}, "expected weights of metrics by name"),
+        ({"rate": "10"}, "rate: expected steps a second, got '10'"),
+        ({"observation": "position"}, "expected a list of signals, got 'position'"),
+        ({"action": 5}, "there is no action '5'"),
+        ({"action": "parameters", "parameters": [DAMPING]}, "parameters: expected {'STAGE.NAME'"),
+        ({"action": "parameters", "parameters": {5: (0.0, 1.0)}}, "there is no parameter '5'"),
+        *(({"action": "parameters", "parameters": {DAMPING: bad}}, "expected .lowest, highest., two") for bad in BAD),
+        ({"action": "parameters", "parameters": {DAMPING: (-0.5, 1.0)}}, "damping_ratio must lie in .*got -0.5"),
         ({"observation": ("positoin",)}, "there is no signal 'positoin'; .*'position'.*valid: position, velocity"),
         ({"reward": {"peak_base_deflect": 1.0}}, "no metric 'peak_base_deflect'; .*'peak_base_deflection'"),
         ({"rate": 70.0}, "70 steps a second are no whole number of ticks"),

@@ -193,6 +193,24 @@ def test_figures_of_the_sweep_are_laid_over_those_of_the_scenario(tmp_path, pack
         ("scenario: push.yaml", "scenario: posh.yaml", "study.yaml:1: scenario: file '"),
         ("scenario: push.yaml", "title: no scenario", "scenario: is missing"),
         ("seed: 1", "sede: 1", "unknown key 'sede'; did you mean 'seed'?"),
+        ("choice: [0.3, 0.7]", "choice: [a, b]", "study.yaml:9: vary.damping: with a: damping_ratio must be double"),
+        ("choice: [0.3, 0.7]", "choice: [0.3, -0.7]", "with -0.7: damping_ratio must lie in [0.0, inf]"),
+        ("damping_ratio, choice: [0.3, 0.7]", "law, choice: [torque, torqe]", "with torqe: law must be one of"),
+        ("masses.all, uniform: [0.9, 1.1]", "payload, choice: [heavy]", "with heavy: plant_robot.payload"),
+        ("plant_robot.masses.all, uniform: [0.9, 1.1]", "plant.seed, uniform: [0.9, 1.1]", "seed must be int"),
+        ("plant_robot.masses.all, uniform: [0.9, 1.1]", "plant.backend, choice: [mujoco, ode]", "must be one of"),
+        (
+            "plant_robot.masses.all, uniform: [0.9, 1.1]", "mode, choice: [real_time, lockstep]",
+            "vary.masses.key: every run of a study is in lockstep",
+        ),
+        (
+            "plant_robot.masses.all, uniform: [0.9, 1.1]", '"nodes[0].parameters.damping_ratio", choice: [0.1, 0.2]',
+            "study.yaml:5: vary.masses.key: its values are lost: another variable sets the same",
+        ),
+        (
+            "plant_robot.masses.all, uniform: [0.9, 1.1]", "nodes.hardware_gate.parameters.command_mode, choice: [x]",
+            "vary.masses: with x: ",
+        ),
     ],
 )  # fmt: skip
 def test_a_mistake_is_reported_with_line_key_and_remedy(tmp_path, packages, old, new, message):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -110,8 +111,9 @@ class LiveParameters(Action):
         present, self._items = run.parameters, []
         if not bounds:
             raise ConfigError("action 'parameters' needs parameters={'STAGE.NAME': (lowest, highest)}")
-        for name, (low, high) in bounds.items():
-            item = _ITEM.fullmatch(name)
+        for name, given in bounds.items():
+            low, high = _pair(name, given)
+            item = _ITEM.fullmatch(str(name))
             key, index = (item[1], int(item[2])) if item else (name, None)
             value = present.get(key)
             if key not in present:
@@ -121,9 +123,9 @@ class LiveParameters(Action):
             number = value[index] if isinstance(value, list) and index is not None else value
             if type(number) is not float or (index is not None and not isinstance(value, list)):
                 raise ConfigError(f"'{name}' is {number!r}, and no number that an action could be")
-            if not (np.isfinite([low, high]).all() and low < high):
+            if not -np.inf < low < high < np.inf:
                 raise ConfigError(f"'{name}': the lowest value must be below the highest, got {low:g} and {high:g}")
-            self._items.append((key, index, float(low), float(high)))
+            self._items.append((key, index, low, high))
         run.change({key: present[key] for key, *_ in self._items})  # refuses what is not live
         self.names = tuple(bounds)
 
@@ -142,6 +144,35 @@ class LiveParameters(Action):
                 given[key] = list(given.get(key, present[key]))
                 given[key][index] = value
         run.change(given)
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value is a number, and no truth value."""
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def by_name(argument: str, value: object, expected: str) -> dict[str, Any]:
+    """Return values by name, none for None.
+
+    Raises:
+        ConfigError: it is no mapping.
+    """
+    if value is not None and not isinstance(value, Mapping):
+        raise ConfigError(f"{argument}: expected {expected}, got {value!r}")
+    return dict(value or {})
+
+
+def _pair(name: str, given: object) -> tuple[float, float]:
+    """Return the bounds of a parameter.
+
+    Raises:
+        ConfigError: they are not two numbers.
+    """
+    if isinstance(given, Sequence | np.ndarray) and len(given) == 2:
+        low, high = given
+        if is_number(low) and is_number(high):
+            return float(low), float(high)
+    raise ConfigError(f"'{name}': expected (lowest, highest), two numbers, got {given!r}")
 
 
 def led_by(scenario: Scenario, action: str) -> Scenario:

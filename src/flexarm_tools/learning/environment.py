@@ -20,7 +20,7 @@ from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.hardware_gate.state_machine import GateState
 from flexarm_core.types import Array
 from flexarm_core.uri import resolve_uri
-from flexarm_tools.learning.actions import TOOL_TWIST, Bounds, led_by, make_action
+from flexarm_tools.learning.actions import TOOL_TWIST, Bounds, by_name, is_number, led_by, make_action
 from flexarm_tools.learning.observations import USUAL, Observations
 from flexarm_tools.metrics.all import METRICS, MetricOptions
 from flexarm_tools.recording.recording import Recording
@@ -76,21 +76,28 @@ class ScenarioEnv(gymnasium.Env[Array, Array]):
         """
         if render_mode is not None:
             raise ConfigError(f"render_mode '{render_mode}' is unknown: save recording(), and flexarm view shows it")
+        if not is_number(rate):
+            raise ConfigError(f"rate: expected steps a second, got {rate!r}")
+        if isinstance(observation, str):
+            raise ConfigError(f"observation: expected a list of signals, got {observation!r}")
         self._sweep, given = _read(scenario)
-        self._action_name, self._bounds = action, dict(parameters or {})
+        self._action_name = action
+        self._bounds = by_name("parameters", parameters, "{'STAGE.NAME': (lowest, highest)}")
         self._scenario = led_by(replace(given, mode="lockstep"), action)
-        self._rate = rate
+        self._rate = float(rate)
         self._every = self._ticks_of_a_step(given)
-        self._weights = dict(reward or {})
-        for name in self._weights:
+        self._weights = by_name("reward", reward, "weights of metrics by name")
+        for name, weight in self._weights.items():
             if name not in (known := [*METRICS, *self.own_metrics]):
                 raise ConfigError(f"there is no metric '{name}'; {nearest(name, known)}see docs/scenario.md")
-            if not math.isfinite(self._weights[name]):
-                raise ConfigError(f"the weight of '{name}' must be finite, got {self._weights[name]:g}")
+            if not is_number(weight) or not math.isfinite(weight):
+                raise ConfigError(f"the weight of '{name}' must be a finite number, got {weight!r}")
         run = ProcessRun(self._scenario)
         self._chosen = tuple(observation)
         self._enter(run)
         self.action_names = self._action.names
+        for end in (-1.0, 1.0):  # the outermost values are refused here, not in the middle of an episode
+            self._action.apply(run, 0, np.full(len(self.action_names), end))
         self.observation_names = (*self._signals.names, *self._more_names())
         count, actions = len(self.observation_names), len(self.action_names)
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (count,), np.float64)

@@ -10,6 +10,7 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
+from flexarm_tools.learning.actions import is_number
 from flexarm_tools.learning.environment import ScenarioEnv
 from flexarm_tools.learning.observations import tool_position
 from flexarm_tools.recording.recording import Recording
@@ -49,8 +50,8 @@ class PlanarReach(ScenarioEnv):
         Raises:
             ConfigError: as for :class:`ScenarioEnv`.
         """
-        if not (0.0 < spread < np.inf and 0.0 < tolerance < np.inf):
-            raise ConfigError(f"spread and tolerance must be > 0 and finite, got {spread:g} and {tolerance:g}")
+        if not all(is_number(one) and 0.0 < one < np.inf for one in (spread, tolerance)):
+            raise ConfigError(f"spread and tolerance must be > 0 and finite, got {spread!r} and {tolerance!r}")
         self._spread, self._tolerance = spread, tolerance
         super().__init__(scenario, reward=REWARD if reward is None else reward, **others)
 

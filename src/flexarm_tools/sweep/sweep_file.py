@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +11,12 @@ import numpy as np
 import yaml
 from scipy.stats import qmc
 
-from flexarm_core.errors import ConfigError
+from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.types import Array
+from flexarm_nodes.registry import parameters_of
 from flexarm_tools.graph.packages import AmentPackages, Packages
+from flexarm_tools.run.composition import compose_simulation
+from flexarm_tools.run.parameter_file import plain_value
 from flexarm_tools.scenario.file import read_goal, read_scenario
 from flexarm_tools.scenario.scenario import Scenario
 from flexarm_tools.scenario.tables import SWEEP
@@ -67,18 +71,21 @@ def load_sweep(path: str | Path, packages: Packages | None = None) -> Sweep:
     section = root.section("optimize")
     objective = read_optimization(section, figures) if section else None
     taken = {*COLUMNS, *(figures or ())}
-    keys = [("vary", one) for one in variables]
-    keys += [("optimize.choose", one) for one in (objective.chosen if objective else ())]
+    keys = [(f"vary.{one.name}", one) for one in variables]
+    keys += [(f"optimize.choose.{one.name}", one) for one in (objective.chosen if objective else ())]
     places: dict[str, str] = {}  # of the keys that vary
-    for place, variable in keys:
-        key = f"{place}.{variable.name}"
+    for key, variable in keys:
         if (other := places.setdefault(variable.key, key)) != key:
             document.problem(variable.node, f"{key}.key", f"{other} has this key already: one value would be lost")
+        if variable.key == "mode":
+            document.problem(variable.node, f"{key}.key", "every run of a study is in lockstep")
         if variable.name in taken:
             document.problem(variable.node, key, "the table has another column of this name: rename it")
         taken.add(variable.name)
         if scenario is not None:
             document.problems += _check(varied, variable, packages, key)
+    if scenario is not None and not document.problems:
+        document.problems += _lost(varied, dict(keys))
     shares = tuple(_read_share(name, section, scenario) for name, section in goals.items())
     raise_problems(document.problems, "sweep")
     assert scenario is not None  # None only if there are problems
@@ -135,10 +142,37 @@ def _check(document: Document, variable: Variable, packages: Packages, key: str)
             varied = with_values(document, {variable: value}, None)
         except ConfigError as error:
             return [Problem(path, line, f"{key}.key", str(error))]
-        read_scenario(varied, packages, known_robot)
+        scenario = read_scenario(varied, packages, known_robot)
         if varied.problems:
             return [Problem(path, line, key, f"with {value}: {one.key}: {one.message}") for one in varied.problems]
+        if scenario is not None and (refused := _refused(scenario)):
+            return [Problem(path, line, key, f"with {value}: {refused}")]
     return []
+
+
+def _lost(document: Document, variables: Mapping[str, Variable]) -> list[Problem]:
+    """Return problems of variables that change nothing, as another one sets the same by a key that is written so."""
+    usual, problems = {variable: variable.at(0.0) for variable in variables.values()}, []
+    for place, variable in variables.items():
+        values = {variable.at(0.0), variable.at(1.0)}
+        trees = {yaml.serialize(with_values(document, usual | {variable: value}, None).root) for value in values}
+        if len(trees) < len(values):
+            text = "its values are lost: another variable sets the same"
+            problems.append(Problem(document.path, variable.node.start_mark.line + 1, f"{place}.key", text))
+    return problems
+
+
+def _refused(scenario: Scenario) -> str:
+    """Return why the nodes of a scenario would not start, as far as their tables of parameters tell; empty: they do."""
+    try:
+        for node in compose_simulation(scenario).nodes:
+            rows = {row.name: row for row in parameters_of(node.executable)}
+            for name, value in node.parameters.items():
+                if name in rows:
+                    rows[name].checked(plain_value(value))
+    except FlexarmError as error:
+        return str(error).replace("\n", ";")
+    return ""
 
 
 def _quantiles(method: str, drawn: int, samples: int, seed: int) -> Array:

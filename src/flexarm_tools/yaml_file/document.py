@@ -225,7 +225,7 @@ def describe(node: yaml.Node) -> str:
 
 def nearest(wrong: str, valid: Iterable[str]) -> str:
     """Return ``did you mean 'x'? `` if a similar valid word exists, else an empty string."""
-    match = difflib.get_close_matches(wrong, list(valid), n=1, cutoff=0.6)
+    match = difflib.get_close_matches(str(wrong), list(valid), n=1, cutoff=0.6)
     return f"did you mean '{match[0]}'? " if match else ""
 
 
