@@ -24,6 +24,7 @@ from flexarm_tools.run.in_process import run_in_process
 from flexarm_tools.run.runner import run_scenario
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import PLANT, EventSpec, Scenario
+from flexarm_tools.view.run_files import run_robot
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 LAW = "rns_vibration_controller"
@@ -109,6 +110,8 @@ def test_the_command_does_the_same_to_the_last_bit(tmp_path):
         assert done.returncode == 0, done.stdout + done.stderr
         assert (tmp_path / engine / "report.html").stat().st_size > 100_000
         found.append(load_recording(tmp_path / engine / "recordings" / "damped.npz"))
+        robot, tool = run_robot(tmp_path / engine / "recordings" / "damped.npz", None, {})  # as `flexarm view` does
+        assert (robot.name, tool) == ("flexible_2r", "tool0")
     assert np.abs(found[0].modal_position).max() > 0.0 and differences(*found) == []
 
 

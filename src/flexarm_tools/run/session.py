@@ -13,8 +13,9 @@ from flexarm_tools.process.end_request import EndRequest
 from flexarm_tools.process.exit_status import EXIT_BUSY, EXIT_FAILED, EXIT_INTERRUPTED
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.report.report import Run, write_run_report, write_study_report
-from flexarm_tools.run.composition import in_one_process
+from flexarm_tools.run.composition import compose_simulation, in_one_process
 from flexarm_tools.run.in_process import run_in_process
+from flexarm_tools.run.parameter_file import write_parameter_file
 from flexarm_tools.run.provenance import provenance
 from flexarm_tools.run.runner import InterruptedRunError, TakenDomainError, run_scenario
 from flexarm_tools.scenario.expected import first_words, too_busy
@@ -111,6 +112,10 @@ def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool, eng
     else:
         with EndRequest() as end:
             recording = run_in_process(scenario, progress, lambda: f"interrupted by {end.made}" if end.made else "")
+        kept = folder / "logs" / name  # `flexarm view` takes robot and surroundings from there
+        kept.mkdir(parents=True, exist_ok=True)
+        for node in compose_simulation(scenario).nodes:
+            write_parameter_file(node, kept)
     progress.end(f"{recording.ticks} ticks")
     for line in first_words(recording):
         print(f"    {line}", flush=True)
