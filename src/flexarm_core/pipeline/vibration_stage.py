@@ -262,8 +262,8 @@ class VibrationStage(Stage):
         before = self._looked_at
         if before is not None and before[:2] == (config, task) and np.abs(state.position - before[2]).max() <= NEAR:
             return
-        # computed torque relies on the model: it is checked without margins for errors of effort and stiffness
-        margin = Margin() if config.realization == "joint_servo" else Margin(effort=1.0, stiffness=1.0)
+        # computed torque relies on the model of the arm: it is checked without margins for errors of effort
+        margin = Margin() if config.realization == "joint_servo" else Margin(effort=1.0)
         self._check_at(state.position, config, task, margin)
         self._looked_at = config, task, state.position
 

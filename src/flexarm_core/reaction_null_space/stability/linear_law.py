@@ -21,7 +21,7 @@ from flexarm_core.reaction_null_space.stability.linear_plant import LinearPlant,
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection, servo_inertia
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration.posture_terms import giving_way
-from flexarm_core.reaction_null_space.vibration.torque_law import torque_law_gain
+from flexarm_core.reaction_null_space.vibration.torque_law import effective_inertia, torque_law_gain
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
@@ -43,17 +43,22 @@ class ToolTask:
 
 @dataclass(frozen=True, slots=True)
 class LinearLaw:
-    """Gains about a posture; the 2 n + 2 m columns belong to ``s = [q; qd; x_b; xd_b]``.
+    """Gains about a posture; the 2 n + 3 m columns belong to ``s = [q; qd; x_b; xd_b; d]``.
+
+    d are the accelerations that the base lacks, as the law observes them.
 
     Attributes:
-        acceleration: F (n, 2 n + 2 m), without base feedback.
-        acceleration_feedback: G (n, 2 n + 2 m), contribution of the base feedback.
-        effort: (n, 2 n + 2 m) effort without base feedback.
-        effort_feedback: (n, 2 n + 2 m) effort due to the base feedback.
+        acceleration: F (n, 2 n + 3 m), without base feedback.
+        acceleration_feedback: G (n, 2 n + 3 m), contribution of the base feedback.
+        effort: (n, 2 n + 3 m) effort without base feedback.
+        effort_feedback: (n, 2 n + 3 m) effort due to the base feedback.
         servo: (n, 2 n) effort of the joint servos due to measured joint positions and velocities; zero for
             ``computed_torque``.
         gives: (n, m) map from the base rate to the reference joint velocity that it causes; zero except for ``torque``
             with ``joint_servo``.
+        drawn: (m, 2 n + 3 m) expected deceleration of the base while the joints do not accelerate.
+        coupled: (m, n) ``H_b^-1 H_bm``, what an acceleration of the joints adds to it.
+        share: (m, m) ``H_b^-1 M``, of what the base lacks while the arm yields.
     """
 
     acceleration: Array
@@ -62,6 +67,9 @@ class LinearLaw:
     effort_feedback: Array
     servo: Array
     gives: Array
+    drawn: Array
+    coupled: Array
+    share: Array
 
 
 def linear_law(
@@ -90,16 +98,19 @@ def linear_law(
     gravity = gravity_stiffness(model, plant.posture, rest)
     if led:
         gravity[:, :m] = 0.0
-    Q, V, X, R = np.vsplit(np.eye(2 * n + 2 * m), (n, 2 * n, 2 * n + m))
+    Q, V, X, R, lacking = np.vsplit(np.eye(2 * n + 3 * m), (n, 2 * n, 2 * n + m, 2 * n + 2 * m))
     springs = model.D_b @ R + model.K_b @ X + gravity[:m, :m] @ X + gravity[:m, m:] @ Q
-    yielding, coupled = np.linalg.solve(blocks.H_b, springs), np.linalg.solve(blocks.H_b, blocks.H_bm)
+    yielding: Array = np.asarray(np.linalg.solve(blocks.H_b, springs) + lacking, dtype=np.float64)
+    coupled: Array = np.asarray(np.linalg.solve(blocks.H_b, blocks.H_bm), dtype=np.float64)
     moved = blocks.H_m - blocks.H_bm.T @ coupled  # joint inertia if the base yields
+
+    share: Array = np.asarray(np.linalg.solve(blocks.H_b, effective_inertia(blocks)), dtype=np.float64)
 
     selected = selection.at(blocks, config.damping_ratio, config.vibration_gain)
     scale = float(np.sqrt(np.trace(selected.rows @ blocks.H_b @ selected.rows.T) * np.trace(blocks.H_m)))
     coupling = damped_inverse(selected.coupling, config.coupling_threshold * scale, config.coupling_threshold * scale)
     F: Array = -config.joint_damping * V
-    G: Array = np.zeros((n, 2 * n + 2 * m))
+    G: Array = np.zeros((n, 2 * n + 3 * m))
     damped = config.vibration_damping
     if config.law == "reactionless" and damped:
         G = coupling.inverse @ selected.damping @ R
@@ -146,9 +157,21 @@ def linear_law(
         gives: Array = np.zeros((n, m))
         if config.law == "torque":
             gives = giving_way(blocks.H_bm, blocks.H_m, np.ascontiguousarray(selected.rows), model.K_b)
-        return LinearLaw(F, G, effort, blocks.H_m @ G, -np.hstack((stiff, slow)), gives)
+        return LinearLaw(F, G, effort, blocks.H_m @ G, -np.hstack((stiff, slow)), gives, yielding, coupled, share)
     unserved, gives = np.zeros((n, 2 * n)), np.zeros((n, m))
     if config.law == "torque":
         effort = blocks.H_m @ (rigid + F - particular) + friction
-        return LinearLaw(F, G, effort, blocks.H_m @ (rigid_feedback + G - particular_feedback), unserved, gives)
-    return LinearLaw(F, G, moved @ F - blocks.H_bm.T @ yielding + friction, moved @ G, unserved, gives)
+        return LinearLaw(
+            F,
+            G,
+            effort,
+            blocks.H_m @ (rigid_feedback + G - particular_feedback),
+            unserved,
+            gives,
+            yielding,
+            coupled,
+            share,
+        )
+    return LinearLaw(
+        F, G, moved @ F - blocks.H_bm.T @ yielding + friction, moved @ G, unserved, gives, yielding, coupled, share
+    )

@@ -32,6 +32,8 @@ from flexarm_core.reaction_null_space.stability.linear_law import LinearLaw, Too
 from flexarm_core.reaction_null_space.stability.linear_plant import linear_plant
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
+from flexarm_core.reaction_null_space.vibration.law import LAG
+from flexarm_core.reaction_null_space.vibration.law_memory import base_bandwidth
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array
@@ -87,6 +89,7 @@ class SampledModel:
         self._held = self.plant.step(sampling.period)
         self._law = linear_law(controller_model or model, self.plant, config, selection, tool)
         self._led = config.realization == "joint_servo"
+        self._observed = 0.0 if self._led else min(base_bandwidth(config), LAG / sampling.period)  # [rad/s]
         self._close(authority)
 
     def with_authority(self, authority: float) -> SampledModel:
@@ -155,9 +158,10 @@ class SampledModel:
             joint_late = base_late  # these drives do not use the measured joints
         common, extra = min(joint_late, base_late), abs(joint_late - base_late)
         wide = 0 if extra == 0 else 2 * n if joint_late > base_late else 2 * m
-        sizes = (p, 2 * n if led else 0, common * n, extra * wide, m if sampling.rate_from_differences else 0)
+        differences, w = m if sampling.rate_from_differences else 0, self._observed
+        sizes = (p, 2 * n if led else 0, common * n, extra * wide, differences, 2 * m if w else 0)
         identity = np.eye(sum(sizes))
-        z, reference, line, late, before = np.vsplit(identity, np.cumsum(sizes)[:-1])
+        z, reference, line, late, before, expected = np.vsplit(identity, np.cumsum(sizes)[:-1])
 
         joints, deflection = np.vstack((plant.position, plant.velocity)) @ z, plant.deflection @ z
         rate = plant.rate @ z
@@ -172,7 +176,10 @@ class SampledModel:
 
         given = np.vstack((np.zeros((n, len(identity))), law.gives @ base[m:]))  # not part of the state
         reference = reference + given if led else reference
-        seen = np.vstack((reference if led else joints, base))
+        lacking = np.zeros((m, len(identity)))
+        if w:
+            lacking = law.share @ (w * w * (expected[:m] - base[:m]) + 2.0 * w * (expected[m:] - base[m:]))
+        seen = np.vstack((reference if led else joints, base, lacking))
         commands = [law.effort @ seen + law.servo @ joints, law.effort_feedback @ seen]
         if sampling.drive != "effort":
             chosen = reference[n:] if sampling.drive == "velocity" else reference[:n]
@@ -182,10 +189,13 @@ class SampledModel:
 
         A, B = self._held
         T, one = sampling.period, np.eye(n)
-        carry = np.kron([[1.0, T], [0.0, 1.0]], one)
-        lead = np.kron([[0.5 * T * T], [T]], one)
+        carry, carry_base = (np.kron([[1.0, T], [0.0, 1.0]], each) for each in (one, np.eye(m)))
+        lead, lead_base = (np.kron([[0.5 * T * T], [T]], each) for each in (one, np.eye(m)))
+        expectations = [-law.coupled @ accelerations[0] - law.drawn @ seen, -law.coupled @ accelerations[1]]
         matrices = []
-        for command, acceleration, fixed in zip(commands, accelerations, (1.0, 0.0), strict=True):
+        for command, acceleration, expectation, fixed in zip(
+            commands, accelerations, expectations, (1.0, 0.0), strict=True
+        ):
             applied = fixed * line[-n:] if common else command
             rows = [fixed * A @ z + B @ applied]
             if led:
@@ -196,18 +206,29 @@ class SampledModel:
                 rows += [fixed * newest, fixed * late[:-wide]]
             if sampling.rate_from_differences:
                 rows.append(fixed * deflection if fixed else np.zeros_like(deflection))
+            if w:  # as the law expects the base to move
+                rows.append(fixed * carry_base @ expected + lead_base @ expectation)
             matrices.append(np.vstack(rows))
         self.matrix, self.feedback = matrices
-        self.rest = self._rest(commands[0], accelerations[0] if led else None, sizes, newest)
+        self.rest = self._rest(commands[0], accelerations[0] if led else None, expectations[0], sizes, newest)
 
-    def _rest(self, command: Array, acceleration: Array | None, sizes: tuple[int, ...], newest: Array) -> Array:
-        """Return the rest states: the plant forces are balanced and the reference, if any, is not accelerated."""
+    def _rest(
+        self,
+        command: Array,
+        acceleration: Array | None,
+        base_acceleration: Array,
+        sizes: tuple[int, ...],
+        newest: Array,
+    ) -> Array:
+        """Return the rest states: the plant forces are balanced, reference and expected base are not accelerated."""
         plant, total = self.plant, sum(sizes)
         (p, n), led, common = plant.B.shape, acceleration is not None, sizes[2] // plant.B.shape[1]
-        free = p + (n if led else 0)
-        whole = np.eye(total, free)  # plant and reference positions -> whole state; delay lines hold their input
+        free, observed = p + (n if led else 0), sizes[5] // 2
+        # plant, reference positions and expected positions of the base -> whole state; delay lines hold their input
+        whole = np.eye(total, free + observed)
+        whole[:, free:] = np.eye(total, observed, sizes[5] - total)
         if sizes[4]:
-            whole[total - sizes[4] :] = plant.deflection @ whole[:p]
+            whole[total - sizes[5] - sizes[4] : total - sizes[5]] = plant.deflection @ whole[:p]
         if sizes[3]:
             first = p + sizes[1] + sizes[2]
             entering = newest @ whole
@@ -217,6 +238,8 @@ class SampledModel:
         equations = plant.A @ whole[:p] + plant.B @ command @ whole
         if acceleration is not None:
             equations = np.vstack((equations, acceleration @ whole))
+        if observed:
+            equations = np.vstack((equations, base_acceleration @ whole))
         size = np.linalg.norm(equations, axis=1, keepdims=True)
         _, values, right = np.linalg.svd(equations / np.where(size > 0.0, size, 1.0))
         directions = whole @ right[values <= STATIC * values[0]].T

@@ -23,7 +23,7 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError, GainError
 from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
-from flexarm_core.reaction_null_space.stability.sampled_model import SampledModel
+from flexarm_core.reaction_null_space.stability.sampled_model import DRIFT, SampledModel
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
@@ -34,6 +34,7 @@ LARGEST_SEARCHED = 3.0  # damping ratio
 LOOKS = 20  # number of feedback values checked, from 1/1000 of the largest one to the largest one: factor 1.44 apart
 DIGITS = 1e-4  # relative tolerance to which a limit is found
 HIT_ENERGY = 0.1  # [J] energy of an impact on the base
+SLOW = 0.01  # [1/s] growth rate that counts as stable where computed torque observes a base that is not as told
 FARTHEST = 0.5  # [rad | m] largest distance from a posture at which other postures are checked
 HIT_TIME = 3.0  # [s] time after an impact in which a joint damping of 1 1/s has removed nearly all joint velocity
 
@@ -122,6 +123,7 @@ def stability_limit(
     if not largest > 0.0:
         raise ConfigError(f"gains are searched up to a positive one, got {largest}")
     margin = Margin() if margin is None else margin
+    slow = DRIFT if config.realization == "joint_servo" else SLOW
     literal = config.vibration_gain > 0.0
     unit = replace(config, damping_ratio=1.0, vibration_gain=1.0 if literal else 0.0, vibration_damping=True)
     found = StabilityLimit(np.inf, np.inf, np.atleast_2d(postures)[0])
@@ -135,7 +137,7 @@ def stability_limit(
                 break
             if stiffness not in loops:
                 loops[stiffness] = SampledModel(model, posture, unit, selection, sampling, tool, stiffness=stiffness)
-            lower = _first_crossing(loops[stiffness].with_authority(effort), top)
+            lower = _first_crossing(loops[stiffness].with_authority(effort), top, slow)
             if lower < limit:
                 limit, by = lower, _name(effort, stiffness)
         crossing = min(found.crossing, first)
@@ -195,6 +197,8 @@ def check_gains(
     if found.accepted == 0.0:
         state = "unstable" if found.crossing == 0.0 else f"stable with {sampling}, but not {found.limited_by}"
         gains = "servo gains" if config.realization == "joint_servo" else "gains, or realization joint_servo"
+        if config.realization == "computed_torque" and found.crossing > 0.0:
+            gains += ", or another base_bandwidth (5 times the frequency of the base or more)"
         with_delay = f" with {sampling}" if found.crossing == 0.0 else ""
         raise ConfigError(
             f"even without vibration damping the loop is {state}{with_delay} ({at}): choose lower {gains}, a shorter"
@@ -251,20 +255,23 @@ def postures_after_hits(
     return np.clip(posture + np.outer((0.0, 0.5, -0.5, 1.0, -1.0), way), model.lower, model.upper)
 
 
-def _first_crossing(loop: SampledModel, top: float) -> float:
-    """Return the smallest unstable feedback; 0 if unstable without feedback, inf if stable at all up to ``top``."""
-    if not loop.is_stable(0.0):
+def _first_crossing(loop: SampledModel, top: float, slow: float = DRIFT) -> float:
+    """Return the smallest unstable feedback; 0 if unstable without feedback, inf if stable at all up to ``top``.
+
+    Growth up to a rate ``slow`` [1/s] counts as stable.
+    """
+    if loop.growth(0.0) > slow:
         return 0.0
     good = 0.0
     for bad in np.geomspace(1e-3 * top, top, LOOKS):
-        if not loop.is_stable(bad):
+        if loop.growth(bad) > slow:
             break
         good = bad
     else:
         return float("inf")
     while bad - good > DIGITS * bad and bad > 1e-6 * top:
         middle = 0.5 * (good + bad)
-        good, bad = (middle, bad) if loop.is_stable(middle) else (good, middle)
+        good, bad = (middle, bad) if loop.growth(middle) <= slow else (good, middle)
     return float(good) if good > 1e-6 * top else 0.0
 
 

@@ -53,6 +53,10 @@ class VibrationControllerConfig(Settings):
     load_bandwidth: float = setting(0.0,
         "bandwidth at which an unknown constant load is estimated and compensated; 0: off, the tool sags",
         "rad/s", 0.0, 100.0)
+    base_bandwidth: float = setting(40.0,
+        "bandwidth at which the forces on the base are estimated that its model does not contain, such as those of"
+        " springs that are softer than told (realization computed_torque); 0: off, a base that is softer than told is"
+        " then shaken", "rad/s", 0.0, 1000.0)
     longest_wait: float = setting(2.0,
         "largest delay of the path due to joint limits before the law gives up", "s", 0.0)
     path_tolerance: float = setting(0.0,

@@ -58,7 +58,7 @@ from flexarm_core.reaction_null_space.vibration.law_memory import (
     view_state,
 )
 from flexarm_core.reaction_null_space.vibration.led_joints import LEASH
-from flexarm_core.reaction_null_space.vibration.motion_guard import MotionGuard
+from flexarm_core.reaction_null_space.vibration.motion_guard import LATEST, MotionGuard
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array, BaseReaction, CartesianReference, JointReference, all_finite
 
@@ -153,6 +153,7 @@ class VibrationController:
         """Forget the held posture and the joint reference; both start again at the next sample."""
         self._posture: Array | None = None
         self._state[:] = 0.0
+        self._stamp: int | None = None  # of the last sample [ns]
         self._led: int | None = None  # stamp at which the reference of the joint servos was integrated [ns]
         self._rests = False
         if self.guard is not None:
@@ -180,6 +181,9 @@ class VibrationController:
         self._take(state, reference, joints)
         if self._posture is None:
             self._posture = state.position.copy()
+        x.since_last[0] = 0.0 if self._stamp is None else (state.stamp - self._stamp) * 1e-9
+        if x.since_last[0] > LATEST:
+            x.since_last[0] = 0.0
         if guard is not None:
             guard.begin(state.stamp, state.velocity)
             late = guard.clock.take(state.stamp, reference, joints)
@@ -205,7 +209,7 @@ class VibrationController:
             self._clear()
             for name in ("acceleration", "effort", "base"):
                 finite(name, getattr(out, name), *getattr(out, name).shape)
-        self._led = state.stamp
+        self._led = self._stamp = state.stamp
         if guard is not None:
             if not rests and config.task == "tool_path":
                 guard.keep_near(out.distance.item(), config.largest_error)

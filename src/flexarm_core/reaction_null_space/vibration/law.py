@@ -61,6 +61,7 @@ from flexarm_core.types import Array
 
 DONE, TOO_FAR, NO_FRAME, NOT_FINITE = range(4)  # status of a sample
 REST_BANDWIDTH = 2.0  # [rad/s] bandwidth of load estimation when the arm is held at rest and no bandwidth is configured
+LAG = 0.5  # largest bandwidth of the observer of the base, times the sampling period
 LOAD_SHARE = 0.5  # largest share of the motor efforts that an unknown load may take
 SHORTEST = 1e-4  # [s] least time over which expected motions are integrated
 SLOWEST = 0.02  # [m/s] least unattainable part of the tool correction velocity that counts
@@ -116,9 +117,8 @@ def step(
     if s.led:
         take(x, out.acceleration, kept)
     if c.bounded:
-        dt = max(x.since_last[0], SHORTEST)
-        advance(_joints_load(kept), out.acceleration - out.uncompensated, dt)
-        advance(_base_load(kept), out.base, dt)
+        advance(_joints_load(kept), out.acceleration - out.uncompensated, max(x.since_last[0], SHORTEST))
+    advance(_base_load(kept), out.observed, max(x.since_last[0], SHORTEST))
     return DONE
 
 
@@ -149,14 +149,13 @@ def _base_load(kept: State) -> Observed:
 
 @kernel
 def _find_load(c: Constants, s: Settings, x: Inputs, kept: State) -> None:
-    """Find what joint servos must add because of an unknown load, and the deficits of joints and base."""
-    x.carrying[:], x.lacking[:], x.base_lacking[:] = 0.0, 0.0, 0.0
+    """Find what joint servos must add because of an unknown load, and the deficits of the joints."""
+    x.carrying[:], x.lacking[:] = 0.0, 0.0
     if not c.bounded:
         return
-    joints, base, bandwidth = _joints_load(kept), _base_load(kept), s.load_bandwidth
+    joints, bandwidth = _joints_load(kept), s.load_bandwidth
     if x.forgets[0] > 0.0:
         forget(joints)
-        forget(base)
     most = np.empty(c.n)
     for i in range(c.n):
         most[i] = LOAD_SHARE * c.limits[3, i] / x.H_m[i, i]
@@ -169,9 +168,6 @@ def _find_load(c: Constants, s: Settings, x: Inputs, kept: State) -> None:
         gain = bound * s.servo_position_gain * x.since_last[0]
         integrate(joints, gain, x.position - x.measured_position, most)
         x.carrying[:] = joints.lacking
-    if bandwidth > 0.0:
-        find(base, x.deflection, x.deflection_rate, bandwidth, np.full(c.m, np.inf))
-        x.base_lacking[:] = base.lacking
 
 
 @kernel
@@ -193,7 +189,7 @@ def _finish(a: Arm, t: Tree, x: Inputs, out: Outputs) -> bool:
 @kernel
 def _follow(c: Constants, s: Settings, x: Inputs, kept: State, out: Outputs) -> None:
     """Evaluate the law."""
-    coupling = _couple(c, s, x, out)
+    coupling = _couple(c, s, x, kept, out)
     L, load, inverse = coupling.L, coupling.load, coupling.inverse
     out.damping[0], out.restricted[0], out.lost[0] = coupling.scale, 0.0, 0.0
 
@@ -246,17 +242,20 @@ def _follow(c: Constants, s: Settings, x: Inputs, kept: State, out: Outputs) -> 
     out.effort[:] = effort + x.c_m + c.D_m * x.velocity
     expected = acceleration - out.uncompensated
     out.base[:] = base_acceleration(L, x.H_bm, load, expected)
+    out.observed[:] = base_acceleration(L, x.H_bm, load, acceleration)  # a base that differs makes joints yield, too
     out.reaction[:] = -times(x.H_bm, expected) - x.dH_bm_qd
     out.momentum[:] = times(x.H_bm, x.measured_velocity)
     out.rank[0] = coupling.space.shape[0]
 
 
 @kernel
-def _couple(c: Constants, s: Settings, x: Inputs, out: Outputs) -> Coupling:
+def _couple(c: Constants, s: Settings, x: Inputs, kept: State, out: Outputs) -> Coupling:
     """Compute the coupling; write its singular values to ``out``."""
     L = np.empty((c.m, c.m))
-    load = times(c.K_b, x.deflection) + times(c.D_b, x.deflection_rate) + x.c_b + times(x.H_b, x.base_lacking)
+    load = times(c.K_b, x.deflection) + times(c.D_b, x.deflection_rate) + x.c_b
     cholesky_semidefinite(x.H_b, L)
+    _observe_base(s, x, kept)
+    load += x.base_lacking
     rows, damping = select(x.H_b, c.K_b, c.S, c.selected if c.soft else 0, s.damping_ratio, s.vibration_gain)
     held = product(product(rows, x.H_b), rows.T)
     threshold = s.coupling_threshold * math.sqrt(np.trace(held) * np.trace(x.H_m))
@@ -264,6 +263,24 @@ def _couple(c: Constants, s: Settings, x: Inputs, out: Outputs) -> Coupling:
     coupled = product(rows, x.H_bm)
     rank, scale = invert_damped(coupled, threshold, threshold, inverse, row_space, out.singular_values)
     return Coupling(L, load, rows, damping, inverse, row_space[:rank], scale)
+
+
+@kernel
+def _observe_base(s: Settings, x: Inputs, kept: State) -> None:
+    """Find the force on the base that the model does not contain: wrong springs, dampers and masses, pushes, loads.
+
+    A force f changes the acceleration of the base by ``-H_b^-1 f`` where servos make the joints move as commanded, and
+    by ``-M^-1 f`` with the effective inertia M where the joints yield. The right one gives the observer its bandwidth.
+    """
+    base, dt = _base_load(kept), x.since_last[0]
+    x.base_lacking[:] = 0.0
+    if s.base_bandwidth <= 0.0 or dt <= 0.0:
+        forget(base)
+        return
+    bandwidth = min(s.base_bandwidth, LAG / dt)
+    find(base, x.deflection, x.deflection_rate, bandwidth, np.full(x.deflection.shape[0], np.inf))
+    inertia = x.H_b if s.led else x.H_b - yielded_inertia(x.H_bm, x.H_m)
+    x.base_lacking[:] = times(inertia, base.lacking)
 
 
 @kernel

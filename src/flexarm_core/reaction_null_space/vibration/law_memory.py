@@ -62,6 +62,7 @@ class Settings(NamedTuple):
     servo_position_gain: float
     servo_velocity_gain: float
     load_bandwidth: float
+    base_bandwidth: float
     rests: bool  # whether the arm is brought to rest
     yields: bool  # whether the reference of the joint servos yields to the base
 
@@ -112,7 +113,7 @@ class Inputs(NamedTuple):
     velocity: Annotated[Array, "n"]  # joint velocities at which the law is evaluated
     carrying: Annotated[Array, "n"]  # accelerations by which joint servos carry an unknown load
     lacking: Annotated[Array, "n"]  # estimated acceleration deficits due to an unknown load of joints without servos
-    base_lacking: Annotated[Array, "m"]  # estimated acceleration deficits of the base
+    base_lacking: Annotated[Array, "m"]  # estimated forces on the base that the model does not contain
     tool_position: Annotated[Array, 3]  # tool at ``position``
     tool_rotation: Annotated[Array, 3, 3]
     tool_velocity: Annotated[Array, 6]
@@ -163,6 +164,7 @@ class Outputs(NamedTuple):
     acceleration: Annotated[Array, "n"]  # joint accelerations
     effort: Annotated[Array, "n"]  # joint efforts that realize them
     base: Annotated[Array, "m"]  # expected base acceleration
+    observed: Annotated[Array, "m"]  # the same if the joints accelerated as commanded, for the observer of the base
     reaction: Annotated[Array, "m"]  # force and torque on the base
     momentum: Annotated[Array, "m"]  # coupling momentum
     uncompensated: Annotated[Array, "n"]  # joint acceleration deficits that remain uncompensated
@@ -180,6 +182,13 @@ class Outputs(NamedTuple):
 
 
 view_outputs = views(Outputs, "n", "m", "k")
+
+
+def base_bandwidth(config: VibrationControllerConfig, rests: bool = False) -> float:
+    """Return the bandwidth at which the base is observed [rad/s]; 0: it is not."""
+    if rests or config.realization == "joint_servo":
+        return config.load_bandwidth
+    return max(config.base_bandwidth, config.load_bandwidth)
 
 
 @kernel
@@ -210,6 +219,7 @@ def pack_settings(config: VibrationControllerConfig, rests: bool) -> Array:
         wholly=config.load_bandwidth > 0.0,
         joint_damping=BRAKING if rests else config.joint_damping,
         load_bandwidth=config.load_bandwidth,
+        base_bandwidth=base_bandwidth(config, rests),
         rests=rests,
         yields=config.law == "torque",
         **{name: getattr(config, name) for name in GAINS},
