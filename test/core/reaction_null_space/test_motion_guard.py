@@ -161,7 +161,7 @@ NARROW = {  # limits (4, n) of the planar arm, and the words that are due
 @pytest.mark.parametrize("words", NARROW)
 def test_a_path_that_waits_says_what_for_and_the_law_why_it_gave_up(words):
     model = case("planar_3r").model
-    config = VibrationControllerConfig(joint_damping=0.4, longest_wait=0.5, largest_error=10.0)
+    config = VibrationControllerConfig(joint_damping=0.4, longest_wait=0.5, largest_error=10.0, base_bandwidth=0.0)
     controller = VibrationController(model, config, limits=np.array(NARROW[words]))
     backend = MujocoBackend(model.description, tool_frame=model.tool_frame, gravity=(0.0, 0.0, 0.0), max_step=1e-3)
     plant = Plant(model.description, backend, PlantConfig(initial_position=tuple(START)))
