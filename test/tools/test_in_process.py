@@ -22,6 +22,7 @@ from flexarm_tools.recording.recording import Recording, load_recording
 from flexarm_tools.run.composition import in_one_process
 from flexarm_tools.run.in_process import run_in_process
 from flexarm_tools.run.runner import run_scenario
+from flexarm_tools.run.session import run_file
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import PLANT, EventSpec, Scenario
 from flexarm_tools.view.run_files import run_robot
@@ -113,6 +114,22 @@ def test_the_command_does_the_same_to_the_last_bit(tmp_path):
         robot, tool = run_robot(tmp_path / engine / "recordings" / "damped.npz", None, {})  # as `flexarm view` does
         assert (robot.name, tool) == ("flexible_2r", "tool0")
     assert np.abs(found[0].modal_position).max() > 0.0 and differences(*found) == []
+
+
+def test_a_demo_runs_its_first_scenario_as_nodes_and_the_others_here_if_they_can(tmp_path):
+    base = CONFIG / "planar_3r" / "scenarios" / "push_damped.yaml"
+    more = {"first": "", "second": "", "alive": "mode: real_time\n"}
+    for name, text in more.items():
+        given = f"base: {base}\nduration: 0.2\nevents: ~\npushes: ~\nfigures: {{settling_periods: ~}}\n{text}"
+        (tmp_path / f"{name}.yaml").write_text(given, encoding="utf-8")
+    runs = "".join(f"  {name}: {name}.yaml\n" for name in more)
+    study = tmp_path / "study.yaml"
+    study.write_text(f"title: Three\nruns:\n{runs}figures:\n  peak: {{run: first, figure: peak_base_deflection}}\n")
+    run_file(study, "", tmp_path / "report", engine="first")  # a busy machine may fail what runs in real time
+    logs = (tmp_path / "report" / "logs").glob("*/*.log")  # of nodes
+    assert {path.parent.name for path in logs} == {"alive", "first"}
+    one, other = (load_recording(tmp_path / "report" / "recordings" / f"{name}.npz") for name in ("first", "second"))
+    assert other.ticks == 200 and np.allclose(one.position, other.position, rtol=0.0, atol=1e-12)
 
 
 def test_who_breaks_a_run_off_keeps_what_was_recorded(tmp_path):

@@ -30,4 +30,5 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         print(list_demos())
         return 0
+    options.engine = options.engine or "first"
     return run_and_report(demo_file(options.name), options)

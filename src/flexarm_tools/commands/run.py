@@ -36,7 +36,8 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--engine", choices=("nodes", "process"),
-        help="nodes: as ROS nodes; process: in this process, in lockstep, faster (default: nodes; with --of: process)",
+        help="nodes: as ROS nodes; process: in this process, in lockstep, faster (default: nodes; with --of: process; "
+        "of a demo: the first run as nodes, the others in one process)",
     )  # fmt: skip
     parser.set_defaults(mode="")
 
@@ -69,6 +70,6 @@ def run_and_report(path: Path, options: argparse.Namespace) -> int:
 
 def _prepare(options: argparse.Namespace) -> None:
     """Set what NumPy reads at its import."""
-    if options.engine == PROCESS:
+    if options.engine != "nodes":
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the nodes have it, read at NumPy's import: more threads
         # change the order of sums, and so the last bits

@@ -23,7 +23,7 @@ from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import Scenario
 from flexarm_tools.scenario.study import compute_study_figures, is_study, is_sweep, load_study
 
-NODES, PROCESS = "nodes", "process"
+NODES, PROCESS, FIRST = "nodes", "process", "first"
 
 
 def run_file(path: Path, mode: str, report: Path | None, mcap: bool = False, engine: str = NODES) -> int:
@@ -34,7 +34,8 @@ def run_file(path: Path, mode: str, report: Path | None, mcap: bool = False, eng
         mode: ``lockstep`` or ``real_time``; empty: the mode given in the file.
         report: folder for metrics.json, report.html, recordings and logs; None: ``flexarm_report/NAME``.
         mcap: whether to also record every topic of each run to ``recordings/NAME.mcap``.
-        engine: ``nodes``: as ROS nodes; ``process``: in this process, in lockstep, without a middleware.
+        engine: ``nodes``: as ROS nodes; ``process``: in this process, in lockstep, without a middleware; ``first``: the
+            first run of a study as nodes, the others in this process if they can.
 
     Returns:
         Exit status.
@@ -73,7 +74,7 @@ def _run_study(path: Path, mode: str, folder: Path, mcap: bool, engine: str) -> 
     unexpected: dict[str, tuple[str, ...]] = {}
     for name, scenario in study.scenarios.items():
         try:
-            runs.append(_run(name, scenario, mode, folder, mcap, engine))
+            runs.append(_run(name, scenario, mode, folder, mcap, _engine_of(engine, not runs or mcap)))
             unexpected[name] = runs[-1].unexpected
         except FlexarmError as error:  # continue with the other runs; the figures of this run are missing and fail
             if isinstance(error, TakenDomainError):  # so it would be for each run
@@ -100,6 +101,10 @@ def _make(folder: Path) -> None:
         ) from error
 
 
+def _engine_of(engine: str, with_nodes: bool) -> str:
+    return (NODES if with_nodes else FIRST) if engine == FIRST else engine
+
+
 def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool, engine: str) -> Run:
     scenario = replace(scenario, mode=mode or scenario.mode)
     progress = Progress(scenario.title)
@@ -110,12 +115,17 @@ def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool, eng
     elif mcap:
         raise ConfigError("a run in one process has no topics to record: --engine nodes")
     else:
-        with EndRequest() as end:
-            recording = run_in_process(scenario, progress, lambda: f"interrupted by {end.made}" if end.made else "")
-        kept = folder / "logs" / name  # `flexarm view` takes robot and surroundings from there
-        kept.mkdir(parents=True, exist_ok=True)
-        for node in compose_simulation(scenario).nodes:
-            write_parameter_file(node, kept)
+        try:
+            with EndRequest() as end:
+                recording = run_in_process(scenario, progress, lambda: f"interrupted by {end.made}" if end.made else "")
+            kept = folder / "logs" / name  # `flexarm view` takes robot and surroundings from there
+            kept.mkdir(parents=True, exist_ok=True)
+            for node in compose_simulation(scenario).nodes:
+                write_parameter_file(node, kept)
+        except ConfigError:
+            if engine == PROCESS:
+                raise
+            recording = run_scenario(started, progress, folder / "logs" / name)
     progress.end(f"{recording.ticks} ticks")
     for line in first_words(recording):
         print(f"    {line}", flush=True)
