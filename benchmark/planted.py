@@ -295,6 +295,14 @@ PLANTED = (
         "or suspected > 0.0 or self.unobserved", "or suspected > 0.0", "test/tools/test_faults.py",
     ),
     Planted(
+        "a reset goes on from commands that the drives never got", f"{GATE}/gate.py",
+        "law.restart(self._trust.state)  # others", "law.observed.reset()  # others", "test/tools/test_faults.py",
+    ),
+    Planted(
+        "an arm with a load may be one with a light hand", f"{GATE}/observed_dynamics.py",
+        "least = FIRST if self._load.least.any() else LEAST", "least = LEAST", "test/tools/test_faults.py",
+    ),
+    Planted(
         "a load is taken for commands that act late", f"{GATE}/response.py",
         "if load is not None and load.any() and not (self._loaded or model.m):", "if False:",
         f"{CORE_TESTS}/test_unknown_load.py",

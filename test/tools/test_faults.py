@@ -104,6 +104,17 @@ def test_an_arm_with_a_payload_is_borne_until_its_drives_have_switched_to_the_fa
     assert run_core_case(seed, ["payload"]).speed_ratio < 1.5
 
 
+@pytest.mark.parametrize("seed", [50031, 50095, 61017])
+def test_a_load_is_not_taken_for_a_hand_that_is_lighter_than_told(seed):
+    """Cases that reached 1.4 to 2 times the limits: the gate braked with a tenth of the inertia that there was."""
+    assert run_core_case(seed, ["payload"]).speed_ratio < 1.05
+
+
+def test_after_a_reset_the_gate_does_not_go_on_from_commands_that_the_drives_never_got():
+    """A case that reached 6.2 times the limits: meanwhile these commands had grown to the effort limits."""
+    assert run_core_case(880100474, chosen_kinds(())).speed_ratio < 1.5
+
+
 def test_a_vibration_of_one_period_per_delay_is_not_taken_for_late_commands():
     """A base that vibrates at 48 Hz: commands of 20 ms ago are nearly those of 1 ms ago."""
     assert not run_core_case(650130, chosen_kinds(["states_lost", "loss", "jitter"])).missed

@@ -344,10 +344,10 @@ class HardwareGate:
         elif fallback and silence > timeout:
             raise InputError(f"no usable joint state for {silence:.3f} s: the drives cannot be taken over")
         self._supervisor.reset()
-        timing.response.acknowledge(timing.bearable if fallback and law.mode == "effort" else 0.0)
+        timing.response.acknowledge(timing.bearable if fallback and self._commands.unobserved else 0.0)
         timing.lateness.reset()
-        if fallback:
-            law.observed.reset()  # others had the drives
+        if fallback and self._trust.state is not None:
+            law.restart(self._trust.state)  # others had the drives: the last command is not in force
         self._machine.acknowledge()
 
     def rest_command(self) -> Array | None:

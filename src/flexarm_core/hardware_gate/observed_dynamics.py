@@ -18,9 +18,10 @@ hand shakes, the low pass is quick, too: an arm that falls is caught in two peri
 
 The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
 ``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . G^-1 y)`` is 1 for the right
-inertia. Above STRONG ``s`` falls fast (a hand lighter than told), below WEAK it rises slowly, on elastic bases beyond
-1, but only while a joint becomes faster than its acceleration limit allows. While little is asked of the arm it returns
-to 1: the push of a base that swings looks like a response, and a servo too weak would follow it.
+inertia. Above STRONG ``s`` falls fast (a hand lighter than told, which no hand with a load is), below WEAK it rises
+slowly, on elastic bases beyond 1, but only while a joint becomes faster than its acceleration limit allows. While
+little is asked of the arm it returns to 1: the push of a base that swings looks like a response, and a servo too weak
+would follow it.
 
 Links that bend answer an effort at once by much more than all that they carry: the filter is then as slow as the
 largest bandwidth of a servo on them demands (see ``softness``), and no load is estimated.
@@ -80,7 +81,8 @@ class ObservedDynamics:
         self._load = ToolLoad(dynamics, limits)
         self.reset()
         none = np.zeros(n)  # compiles or loads
-        _observe(self._memory, self._scalars, limits.table, none, none, none, np.eye(n), period, 1.0, 1.0, self._most)
+        memory, table = self._memory, limits.table
+        _observe(memory, self._scalars, table, none, none, none, np.eye(n), period, 1.0, 1.0, LEAST, self._most)
         self.reset()
 
     def reset(self) -> None:
@@ -193,9 +195,10 @@ class ObservedDynamics:
             return
         before_w = self._memory[W].copy()
         self._filled = 1.0 - (1.0 - self._filled) * math.exp(-dt / filtered)
+        least = FIRST if self._load.least.any() else LEAST
         _observe(
             self._memory, self._scalars, self._table, state.velocity, gravity, effort, self._dynamics.terms(state)[0],
-            dt, filtered, self._filled, self._most,
+            dt, filtered, self._filled, least, self._most,
         )  # fmt: skip
         if not self._bends:
             model, w, z = self._dynamics.model, self._memory[W], self._memory[Z] / self._filled
@@ -208,12 +211,12 @@ class ObservedDynamics:
 @kernel
 def _observe(
     memory: Array, scalars: Array, table: Array, velocity: Array, gravity: Array, effort: Array, inertia: Array,
-    dt: float, filtered: float, filled: float, most: float,
+    dt: float, filtered: float, filled: float, least: float, most: float,
 ) -> None:  # fmt: skip
     """Add a state and the effort (n,) in force until then to the memory (9, n) and the scalars; see the module.
 
     ``inertia``: (n, n) ``H``; ``filtered``: time constant of the low passes [s]; ``filled``: weight of measurements in
-    ``z``; ``most``: largest share of the inertia.
+    ``z``; ``least``, ``most``: bounds of the share of the inertia.
     """
     new, kept, slowly = 1.0 - np.exp(-dt / filtered), np.exp(-dt / MEMORY), 1.0 - np.exp(-dt / STEADY)
     response, later, forecast, counts, escapes = 0.0, 0.0, 0.0, False, False
@@ -251,7 +254,7 @@ def _observe(
     scalars[FORECAST] = kept * scalars[FORECAST] + forecast
     seen, factor = max(scalars[RESPONSE], scalars[LATER]), 1.0
     if seen > STRONG * scalars[FORECAST]:
-        factor = max(FALL, LEAST / scalars[SHARE])
+        factor = min(max(FALL, least / scalars[SHARE]), 1.0)
     elif escapes and seen < WEAK * scalars[FORECAST]:
         factor = min(RISE, most / scalars[SHARE])
     scalars[SHARE] *= factor

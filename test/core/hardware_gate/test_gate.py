@@ -174,6 +174,26 @@ def test_who_commands_late_is_still_suspected_after_the_drives_had_another_contr
     assert gate._timing.response.suspected == 0.065
 
 
+def test_after_the_fallback_had_the_drives_commands_begin_anew(planar_3r):
+    """The gate's own commands meanwhile moved nothing: they grew to the effort limits, and a reset began with them."""
+    gate, arm = make_gate(planar_3r, lockstep=False), Arm(planar_3r)
+    meet(gate, arm.state)
+    arm.step(gate.on_reference(effort_for(planar_3r, arm.state, np.zeros(3))))
+    gate.give_up("another writer")
+    largest = 0.0
+    for tick in range(400):
+        arm.step(30.0 * np.sin(0.1 * tick) * np.array([1.0, 0.5, 0.2]))
+        command = gate.on_state(arm.state)
+        largest = max(largest, float(np.abs(command / planar_3r.effort_limit).max()))
+    arm.state = replace(arm.state, velocity=np.zeros(3))
+    gate.on_state(arm.state)
+    gate.acknowledge()
+    arm.step(np.zeros(3))
+    first = gate.on_state(arm.state)
+    assert largest > 0.2 and gate._timing.response.suspected == 0.0
+    assert np.abs(first / planar_3r.effort_limit).max() < 0.01
+
+
 def test_one_state_that_is_too_old_is_not_followed(planar_3r):
     now = 0.0
     gate, arm = make_gate(planar_3r, lockstep=False, clock=lambda: now), Arm(planar_3r)
