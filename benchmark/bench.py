@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import platform
 import re
 import subprocess
 import sys
@@ -120,6 +121,13 @@ def page(found: Iterable[Row]) -> None:
     print(f"{len(found)} figures: {table.FOLDER / 'index.html'}, {table.FOLDER / 'table.json'}")
 
 
+def processor_name() -> str:
+    """Name, family and model: virtual machines name only the first."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
+    told = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    return " ".join(told[key] for key in ("model name", "cpu family", "model") if key in told) or platform.machine()
+
+
 def ratios(figures: Iterable[Figure]) -> dict[str, float]:
     """The peer's time over ours, by name."""
     given = {figure.name: figure.details for figure in figures}
@@ -141,9 +149,7 @@ def short(keep: bool) -> int:
     """Exit status: 0 unless something is slower than it was."""
     import peers
 
-    from flexarm_tools.run.provenance import provenance
-
-    processor = provenance([])["machine"].partition(",")[0]
+    processor = processor_name()
     everything = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.is_file() else {}
     kept, found, worse = everything.get(processor, {}), {}, {}
     measures = list(peers.MEASURES)
