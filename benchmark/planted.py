@@ -25,6 +25,7 @@ class Planted(NamedTuple):
 
 GATE, NODES = "flexarm_core/hardware_gate", "flexarm_nodes"
 CORE_TESTS, NODE_TESTS = "test/core/hardware_gate", "test/nodes"
+RNS, BASES = "flexarm_core/reaction_null_space", "test/core/reaction_null_space/test_wrong_base.py"
 
 PLANTED = (
     # The state machine of the gate
@@ -288,6 +289,19 @@ PLANTED = (
         "a wrench in another frame is taken for one in the sensor's", f"{NODES}/node/input/wrench_frames.py",
         "return WrenchElsewhere(placed, wrench) if isinstance(placed, MovingFrame) else transformed(placed, wrench)",
         "return wrench", f"{NODE_TESTS}/test_wrench_frames.py",
+    ),
+    # Bases that are not as described
+    Planted(
+        "computed torque believes the described springs of the base", f"{RNS}/vibration/law.py",
+        "    if s.base_bandwidth <= 0.0 or dt <= 0.0:", "    if True:", BASES,
+    ),
+    Planted(
+        "the observer of the base takes joints that yield for rigid ones", f"{RNS}/vibration/law.py",
+        "x.H_b if s.led else x.H_b - yielded_inertia(x.H_bm, x.H_m)", "x.H_b", BASES,
+    ),
+    Planted(
+        "the gain check takes the base for one as described", f"{RNS}/stability/sampled_model.py",
+        "lacking = law.share @ (w * w", "lacking = 0.0 * law.share @ (w * w", BASES,
     ),
     # Payloads that nobody described
     Planted(

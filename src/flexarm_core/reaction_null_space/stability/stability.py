@@ -197,8 +197,8 @@ def check_gains(
     if found.accepted == 0.0:
         state = "unstable" if found.crossing == 0.0 else f"stable with {sampling}, but not {found.limited_by}"
         gains = "servo gains" if config.realization == "joint_servo" else "gains, or realization joint_servo"
-        if config.realization == "computed_torque" and found.crossing > 0.0:
-            gains += ", or another base_bandwidth (5 times the frequency of the base or more)"
+        if config.realization == "computed_torque" and config.base_bandwidth > 0.0:
+            gains += ", another base_bandwidth (5 times the frequency of the base or more; less with a delay)"
         with_delay = f" with {sampling}" if found.crossing == 0.0 else ""
         raise ConfigError(
             f"even without vibration damping the loop is {state}{with_delay} ({at}): choose lower {gains}, a shorter"
