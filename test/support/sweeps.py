@@ -18,7 +18,7 @@ pushes:
 events: ~
 figures:
   settling_periods: ~
-  peak_base_deflection: {goal: "<= 1e-3"}
+  peak_base_deflection: {goal: "<= 4e-4"}
 """
 SWEEP = """\
 scenario: push.yaml

@@ -64,15 +64,34 @@ def test_a_row_has_inputs_figures_outcome_reason_seed_and_version(whole):
     assert [row["run"] for row in rows] == list(range(40))
     assert {row["outcome"] for row in rows} == {"holds", "fails"}
     for row in rows:
-        assert (row["peak_base_deflection"] <= 1e-3) == (row["outcome"] == "holds") == (row["reason"] == "")
+        assert (row["peak_base_deflection"] <= 4e-4) == (row["outcome"] == "holds") == (row["reason"] == "")
     assert len({row["peak_base_deflection"] for row in rows}) == len({row["seed"] for row in rows}) == 40
     said = json.loads(table.schema.metadata[b"flexarm"])
     assert (
-        said["keys"]["spring"] == "plant_robot.stiffness.base_x" and said["goals"]["peak_base_deflection"] == "<= 1e-3"
+        said["keys"]["spring"] == "plant_robot.stiffness.base_x" and said["goals"]["peak_base_deflection"] == "<= 4e-4"
     )
     failed = next(row for row in rows if row["outcome"] == "fails")
     log = (folder / "flexarm_sweep" / "study" / "logs" / f"{failed['run']}.txt").read_text()
     assert failed["reason"] in log and "rns_vibration_controller: controlling" in log
+
+
+def test_the_page_shows_shares_distributions_what_figures_depend_on_and_how_to_play_the_worst_runs(whole):
+    folder, _ = whole
+    results = folder / "flexarm_sweep" / "study"
+    rows = parquet.read_table(results / TABLE).to_pylist()
+    page = (results / "index.html").read_text()
+    holds = sum(row["outcome"] == "holds" for row in rows)
+    assert f"<td>holds</td><td>{holds}</td><td>{holds / 40:.4f}</td>" in page
+    assert f"distribution of peak_base_deflection: {holds} runs as wanted, {40 - holds} not" in page
+    assert "peak_base_deflection over push" in page and "<p>0 in all runs.</p>" in page  # lockstep_timeouts
+    worst = sorted(rows, key=lambda row: -row["peak_base_deflection"])[:3]
+    assert [int(run) for run in re.findall(r"flexarm run --of \S*study.yaml (\d+)", page)[:3]] == [
+        row["run"] for row in worst
+    ]
+    (results / "index.html").unlink()
+    shown = flexarm(folder, "sweep", "show", "study.yaml")
+    assert str(Path("flexarm_sweep") / "study" / "index.html") in shown.stdout
+    assert (results / "index.html").read_text() == page
 
 
 def test_after_kill_9_the_same_command_goes_on_and_the_table_of_two_workers_is_that_of_one(whole, tmp_path, packages):
@@ -159,7 +178,7 @@ def test_show_prints_shares_quantiles_worst_runs_and_what_they_depend_on(whole, 
     held = sum(row.outcome == "holds" for row in rows.values()) / 40
     assert f"ok   all_hold  {held:.4g}  goal >= 0.5" in shown.stdout
     line = next(line for line in shown.stdout.splitlines() if line.startswith("  peak_base_deflection"))
-    assert ", ".join(str(row.run) for row in worst) in line and "depends on push +0.9" in line
+    assert ", ".join(str(row.run) for row in worst) in line and "depends on push +" in line
     assert "\n".join(summary(sweep, rows)) in shown.stdout
 
 

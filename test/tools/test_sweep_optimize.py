@@ -31,7 +31,7 @@ optimize:
   minimize: peak_base_deflection
   trials: 24
 """
-GAIN = "nodes.rns_vibration_controller.parameters.load_bandwidth"
+GAIN = "nodes.rns_vibration_controller.parameters.joint_damping"
 ROBUST = """\
 samples: 2
 vary:

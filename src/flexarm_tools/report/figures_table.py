@@ -78,7 +78,7 @@ def _table(figures: Sequence[Figure], void: bool) -> str:
         if _judged(figure):
             word, kind = ("fails", "bad") if not figure.holds else ("void", "bad") if void else ("holds", "good")
             mark = f'<span class="mark {kind}">{word}</span>'
-        what = f'<span class="name">{escape(figure.name)}</span><span class="meaning">{_inline(figure.meaning)}</span>'
+        what = f'<span class="name">{escape(figure.name)}</span><span class="meaning">{inline(figure.meaning)}</span>'
         rows.append(
             f'<tr><td class="what">{what}</td><td class="value">{_value(figure)}</td>'
             f'<td class="goal">{_goal(figure)}</td><td class="holds">{mark}</td></tr>'
@@ -114,7 +114,7 @@ def format_number(value: float, unit: str) -> str:
     return f"{digits.replace('-', '−')}\u00a0{escape(shown)}".strip()
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
     """Convert text with `code` in backquotes to HTML."""
     parts = re.sub(r"(\d) (?=\w\b)", "\\1\u00a0", escape(text)).split("`")  # 5 s stays on one line
     return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))

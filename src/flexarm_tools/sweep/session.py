@@ -13,8 +13,9 @@ from flexarm_tools.process.end_request import EndRequest
 from flexarm_tools.process.exit_status import EXIT_FAILED, EXIT_INTERRUPTED
 from flexarm_tools.run.in_process import ProcessRun
 from flexarm_tools.sweep.optimization import Optimization
+from flexarm_tools.sweep.page import write_sweep_page
 from flexarm_tools.sweep.ray_engine import run_ray
-from flexarm_tools.sweep.results import Results, read_rows
+from flexarm_tools.sweep.results import TABLE, Results, read_rows
 from flexarm_tools.sweep.row import HOLDS, Row
 from flexarm_tools.sweep.shares import share_figures
 from flexarm_tools.sweep.summary import summary
@@ -46,7 +47,8 @@ def sweep_file(path: Path, out: Path | None, workers: int, engine: str, fresh: b
     sweep, folder = load_sweep(path), results_folder(path, out)
     rows, ended = run_sweep(sweep, folder, workers, engine, fresh)
     print("\n".join(summary(sweep, rows)))
-    print(f"  {folder / 'runs.parquet'}", flush=True)
+    if rows:
+        print(f"  {folder / TABLE}, {write_sweep_page(folder, sweep, rows)}", flush=True)
     if ended:
         print(f"flexarm: interrupted by {ended}; the same command goes on", file=sys.stderr)
         return EXIT_INTERRUPTED
@@ -54,10 +56,13 @@ def sweep_file(path: Path, out: Path | None, workers: int, engine: str, fresh: b
 
 
 def show_sweep(path: Path, out: Path | None) -> int:
-    """Print the summary of the runs so far; return 0 if every goal of the sweep is met by them."""
+    """Print the summary of the runs so far, and write their page; return 0 if they meet every goal of the sweep."""
     sweep = load_sweep(path)
-    rows = read_rows(results_folder(path, out), sweep)
+    folder = results_folder(path, out)
+    rows = read_rows(folder, sweep)
     print("\n".join(summary(sweep, rows)))
+    if rows:
+        print(f"  {write_sweep_page(folder, sweep, rows)}")
     return 0 if all(figure.holds for figure in share_figures(sweep, rows)) else EXIT_FAILED
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from scipy.stats import rankdata
@@ -29,19 +29,21 @@ def summary(sweep: Sweep, rows: Mapping[int, Row]) -> list[str]:
     lines = [f"{sweep.title}: {len(rows)} of {sweep.count} runs"]
     if not rows:
         return lines
-    found = Counter(row.outcome for row in rows.values())
-    for outcome in OUTCOMES:
-        if found[outcome]:
-            low, high = _interval(found[outcome], len(rows))
-            share = found[outcome] / len(rows)
-            lines.append(f"  {outcome:<8} {found[outcome]:>7}  {share:.4f}  (95 %: {low:.4f} to {high:.4f})")
+    for outcome, count, low, high in outcome_shares(list(rows.values())):
+        lines.append(f"  {outcome:<8} {count:>7}  {count / len(rows):.4f}  (95 %: {low:.4f} to {high:.4f})")
     for figure in share_figures(sweep, rows):
         mark = "ok  " if figure.holds else "FAIL"
         goal = figure.goal.text if figure.goal else ""
         lines.append(f"  {mark} {figure.name}  {figure.value:.4g}  goal {goal}  {figure.meaning}")
     if isinstance(sweep, Optimization):
         lines += _trial_lines(sweep, rows)
-    return [*lines, *_figure_lines(sweep, rows), *_reason_lines(rows)]
+    return [*lines, *_figure_lines(sweep, rows), *_reason_lines(list(rows.values()))]
+
+
+def outcome_shares(rows: Collection[Row]) -> list[tuple[str, int, float, float]]:
+    """Return each outcome that there was, its number of runs, and the confidence interval (95 %) of its share."""
+    found = Counter(row.outcome for row in rows)
+    return [(outcome, found[outcome], *_interval(found[outcome], len(rows))) for outcome in OUTCOMES if found[outcome]]
 
 
 def _trial_lines(sweep: Optimization, rows: Mapping[int, Row]) -> list[str]:
@@ -69,16 +71,16 @@ def _figure_lines(sweep: Sweep, rows: Mapping[int, Row]) -> list[str]:
             lines.append(f"  {spec.name:<{width}}  no run gave a value")
             continue
         shown = "".join(f"{value:>11.4g}" for value in np.quantile(known, QUANTILES))
-        worst = _worst(spec, rows)
+        worst = worst_runs(spec, list(rows.values()))
         runs = ", ".join(str(row.run) for row in worst)
         related = _related(sweep, rows, spec.name)
         lines.append(f"  {spec.name:<{width}}{shown}{worst[0].figures[spec.name]:>11.4g}  {runs}{related}")
     return lines
 
 
-def _worst(spec: FigureSpec, rows: Mapping[int, Row]) -> Sequence[Row]:
+def worst_runs(spec: FigureSpec, rows: Collection[Row]) -> Sequence[Row]:
     """Return the runs that are farthest on the wrong side of the goal; without a goal, the largest."""
-    known = [row for row in rows.values() if math.isfinite(row.figures[spec.name])]
+    known = [row for row in rows if math.isfinite(row.figures[spec.name])]
     wanted = spec.goal.comparison if spec.goal else "<="
 
     def badness(row: Row) -> float:
@@ -91,21 +93,21 @@ def _worst(spec: FigureSpec, rows: Mapping[int, Row]) -> Sequence[Row]:
 
 
 def _related(sweep: Sweep, rows: Mapping[int, Row], figure: str) -> str:
-    """Describe the two inputs with the largest rank correlation (Spearman)."""
+    """Describe the two inputs on which a figure depends most."""
     known = [row for row in rows.values() if math.isfinite(row.figures[figure])]
-    if len(known) < FEWEST:
-        return ""
-    outputs = np.array([row.figures[figure] for row in known])
-    found = []
-    for variable in sweep.variables:
-        values = [row.inputs[variable.name] for row in known]
-        if any(isinstance(value, str) for value in values):
-            continue  # no order
-        rho = rank_correlation(np.array(values, dtype=float), outputs)
-        if abs(rho) >= RELATED:
-            found.append((abs(rho), f"{variable.name} {rho:+.2f}"))
-    words = ", ".join(text for _, text in sorted(found, reverse=True)[:2])
+    found = correlations(sweep, known, figure) if len(known) >= FEWEST else []
+    words = ", ".join(f"{name} {rho:+.2f}" for name, rho in found[:2] if abs(rho) >= RELATED)
     return f"  depends on {words}" if words else ""
+
+
+def correlations(sweep: Sweep, rows: Collection[Row], figure: str) -> list[tuple[str, float]]:
+    """Return Spearman's rank correlation of a figure with each input that has an order, the largest first."""
+    outputs, found = np.array([row.figures[figure] for row in rows]), []
+    for variable in sweep.variables:
+        values = [row.inputs[variable.name] for row in rows]
+        if not any(isinstance(value, str) for value in values):
+            found.append((variable.name, rank_correlation(np.array(values, dtype=float), outputs)))
+    return sorted(found, key=lambda one: -abs(one[1]))
 
 
 def rank_correlation(first: Array, second: Array) -> float:
@@ -115,19 +117,22 @@ def rank_correlation(first: Array, second: Array) -> float:
     return float(np.corrcoef(rankdata(first), rankdata(second))[0, 1])
 
 
-def _reason_lines(rows: Mapping[int, Row]) -> list[str]:
-    """Return the most frequent reasons, without their numbers, each with some runs."""
+def _reason_lines(rows: Collection[Row]) -> list[str]:
+    lines = []
+    for reason, of in reasons(rows)[:5]:
+        runs = ", ".join(str(row.run) for row in of[:WORST])
+        lines.append(f"    {len(of):>5}  {reason}  (run {runs}{', ...' * (len(of) > WORST)})")
+    return ["  why runs do not hold", *lines] if lines else []
+
+
+def reasons(rows: Collection[Row]) -> list[tuple[str, list[Row]]]:
+    """Return why runs do not hold, without their numbers if there are several, the most frequent reason first."""
     found: dict[str, list[Row]] = {}
-    for row in rows.values():
+    for row in rows:
         if row.outcome != HOLDS:
             found.setdefault(_without_value(row.reason), []).append(row)
-    lines = ["  why runs do not hold"] if found else []
-    for reason, of in sorted(found.items(), key=lambda one: -len(one[1]))[:5]:
-        runs = ", ".join(str(row.run) for row in of[:WORST])
-        lines.append(
-            f"    {len(of):>5}  {of[0].reason if len(of) == 1 else reason}  (run {runs}{', ...' * (len(of) > WORST)})"
-        )
-    return lines
+    most = sorted(found.items(), key=lambda one: -len(one[1]))
+    return [(of[0].reason if len(of) == 1 else reason, of) for reason, of in most]
 
 
 def _without_value(reason: str) -> str:
