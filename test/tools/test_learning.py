@@ -13,7 +13,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from live import own_domain
+from live import LiveGraph, own_domain
 from sweeps import write_sweep
 
 import flexarm_tools.learning  # noqa: F401 - registers the environments
@@ -344,10 +344,13 @@ def test_the_policy_of_the_page_leads_the_arm_on_the_graph(tmp_path):
     target = np.array([1.85, 0.1])
     with own_domain():
         policy = subprocess.Popen([sys.executable, "policy_node.py", "1.85", "0.1"], cwd=tmp_path)
+        graph = LiveGraph(tmp_path)
         try:
+            graph.until(lambda: graph.node.count_publishers("/twist_command") > 0, "the policy", 60.0)
             run = [sys.executable, "-m", "flexarm_tools.cli", "run", "reach.yaml", "--report", "report"]
             done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=300)
         finally:
+            graph.close()
             policy.kill()
             policy.wait()
     assert done.returncode == 0, done.stdout + done.stderr

@@ -197,7 +197,7 @@ def check_gains(
     if found.accepted == 0.0:
         state = "unstable" if found.crossing == 0.0 else f"stable with {sampling}, but not {found.limited_by}"
         gains = "servo gains" if config.realization == "joint_servo" else "gains, or realization joint_servo"
-        if config.realization == "computed_torque" and config.base_bandwidth > 0.0:
+        if config.realization == "computed_torque":
             gains += ", another base_bandwidth (5 times the frequency of the base or more; less with a delay)"
         with_delay = f" with {sampling}" if found.crossing == 0.0 else ""
         raise ConfigError(
