@@ -12,6 +12,7 @@ steadier still, but virtual machines have no counters. `--keep` keeps the presen
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import platform
 import re
@@ -53,6 +54,7 @@ def install_peers() -> None:
         return
     command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--upgrade", "--target", str(table.PEERS)]
     subprocess.run([*command, "-r", str(HERE / "peers.txt")], check=True)
+    importlib.invalidate_caches()  # the folder was not there when the path was first searched
 
 
 def rows() -> list[Row]:
