@@ -18,6 +18,7 @@ from sweeps import SCENARIO, flexarm, write_sweep
 from flexarm_core.errors import ConfigError
 from flexarm_tools.cli import run_command
 from flexarm_tools.process.exit_status import EXIT_INTERRUPTED
+from flexarm_tools.sweep.page import write_sweep_page
 from flexarm_tools.sweep.results import LINES, TABLE, Results, read_rows
 from flexarm_tools.sweep.row import CRASHED, Row
 from flexarm_tools.sweep.session import run_sweep, sweep_file
@@ -92,6 +93,17 @@ def test_the_page_shows_shares_distributions_what_figures_depend_on_and_how_to_p
     shown = flexarm(folder, "sweep", "show", "study.yaml")
     assert str(Path("flexarm_sweep") / "study" / "index.html") in shown.stdout
     assert (results / "index.html").read_text() == page
+
+
+@pytest.mark.parametrize("values", [(1.0, 1.0 + 2e-16), (1e-4, 1e300, -1e300), (1e300, 2e300), (float("nan"),) * 2])
+def test_figures_that_are_equal_huge_or_missing_have_a_page_too(values, tmp_path, packages):
+    sweep = load_sweep(write_sweep(tmp_path), packages)
+    rows = {
+        run: Row(run, sweep.inputs(run), {"peak_base_deflection": value, "lockstep_timeouts": 0.0}, "fails", "", 1, "0")
+        for run, value in enumerate(values)
+    }
+    page = write_sweep_page(tmp_path, sweep, rows).read_text()
+    assert page.count("study.yaml 0</code>") or "No run gave a value." in page
 
 
 def test_after_kill_9_the_same_command_goes_on_and_the_table_of_two_workers_is_that_of_one(whole, tmp_path, packages):

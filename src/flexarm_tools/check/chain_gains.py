@@ -312,7 +312,7 @@ def least_stable(scenario: Scenario, margin: float = 1.0, slip: float = np.inf) 
         if mode.way > TURNS:
             found = ChainMode(mode.growth, mode.frequency, margin, slip, stop)
             break
-    if wild and len(rows) < EXPLODES:
+    if wild and not stop and rows is response and len(rows) < EXPLODES:
         return replace(found, stop=f"a tap on the motors grows beyond all bounds within {len(rows)} samples")
     if (wild or rows is own) and not found.grows:
         return replace(found, stop="the arm does not come to rest")

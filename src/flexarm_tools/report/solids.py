@@ -197,7 +197,7 @@ def _by_color(file: Path) -> dict[Color | None, trimesh.Trimesh]:
     """
     loaded = trimesh.load(str(file))
     pieces = loaded.dump() if isinstance(loaded, trimesh.Scene) else [loaded]
-    factor = trimesh.units.unit_conversion(loaded.units, "meters") if file.suffix.lower() == ".dae" else 1.0
+    factor = trimesh.units.unit_conversion(loaded.units or "meters", "meters") if file.suffix.lower() == ".dae" else 1.0
     parts: dict[Color | None, list[trimesh.Trimesh]] = {}
     for piece in pieces:
         if isinstance(piece, trimesh.Trimesh) and len(piece.faces):

@@ -23,6 +23,7 @@ from flexarm_tools.sweep.sweep import Sweep
 
 PAGE = "index.html"
 BINS = 24
+LARGEST, EQUAL = 1e9, 1e-9  # size of what is drawn, and relative difference below which values are equal
 DOTS = 1500  # largest number of runs in a plot with a dot each
 GOOD, BAD = 1, 0  # series of runs
 PLAIN, WRONG = series_color(GOOD), series_color(BAD)
@@ -73,21 +74,27 @@ def _figure(sweep: Sweep, spec: FigureSpec, rows: Sequence[Row]) -> list[str]:
     known = [row for row in rows if math.isfinite(row.figures[spec.name])]
     if not known:
         return [*parts, "<p>No run gave a value.</p>"]
-    values = np.array([row.figures[spec.name] for row in known])
+    drawn = [row for row in known if abs(row.figures[spec.name]) < LARGEST]
+    values = np.array([row.figures[spec.name] for row in drawn])
     good = np.array(
         [
             spec.goal.holds(value) if spec.goal else row.outcome == HOLDS
-            for value, row in zip(values, known, strict=True)
-        ]
+            for value, row in zip(values, drawn, strict=True)
+        ],
+        dtype=bool,
     )
-    if np.ptp(values) == 0.0:
-        return [*parts, f"<p>{_shown(float(values[0]))} in all runs.</p>"]
+    if not drawn or np.ptp(values) <= EQUAL * np.abs(values).max():
+        return [
+            *parts,
+            f"<p>{_shown(known[0].figures[spec.name])} in all runs.</p>" if drawn else "",
+            _worst(sweep, spec, known),
+        ]
     plots = [_plotted("Distribution", _keys(spec, good), _histogram(spec, values, good))]
-    found = correlations(sweep, known, spec.name) if len(known) >= FEWEST else []
+    found = correlations(sweep, drawn, spec.name) if len(drawn) >= FEWEST else []
     if found:
         plots.append(_plotted("Rank correlation with what varies", "", _bars(found)))
     for name, rho in found[:2]:
-        inputs = np.array([row.inputs[name] for row in known], dtype=float)
+        inputs = np.array([row.inputs[name] for row in drawn], dtype=float)
         plots.append(
             _plotted(f"Over {name}", f'<span class="none">{rho:+.2f}</span>', _dots(spec, name, inputs, values, good))
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from flexarm_core.errors import ConfigError
@@ -48,7 +48,7 @@ def sweep_file(path: Path, out: Path | None, workers: int, engine: str, fresh: b
     rows, ended = run_sweep(sweep, folder, workers, engine, fresh)
     print("\n".join(summary(sweep, rows)))
     if rows:
-        print(f"  {folder / TABLE}, {write_sweep_page(folder, sweep, rows)}", flush=True)
+        print(f"  {folder / TABLE}, {_page(folder, sweep, rows)}", flush=True)
     if ended:
         print(f"flexarm: interrupted by {ended}; the same command goes on", file=sys.stderr)
         return EXIT_INTERRUPTED
@@ -62,8 +62,16 @@ def show_sweep(path: Path, out: Path | None) -> int:
     rows = read_rows(folder, sweep)
     print("\n".join(summary(sweep, rows)))
     if rows:
-        print(f"  {write_sweep_page(folder, sweep, rows)}")
+        print(f"  {_page(folder, sweep, rows)}")
     return 0 if all(figure.holds for figure in share_figures(sweep, rows)) else EXIT_FAILED
+
+
+def _page(folder: Path, sweep: Sweep, rows: Mapping[int, Row]) -> str:
+    """Write the page of the runs so far; return where, or why not: results of others may be read only."""
+    try:
+        return str(write_sweep_page(folder, sweep, rows))
+    except OSError as error:
+        return f"no page: {error}"
 
 
 def played_sweep(path: Path) -> Sweep:

@@ -78,7 +78,7 @@ def load_sweep(path: str | Path, packages: Packages | None = None) -> Sweep:
         if (other := places.setdefault(variable.key, key)) != key:
             document.problem(variable.node, f"{key}.key", f"{other} has this key already: one value would be lost")
         if variable.key == "mode":
-            document.problem(variable.node, f"{key}.key", "every run of a study is in lockstep")
+            document.problem(variable.node, f"{key}.key", "every run of a sweep is in lockstep")
         if variable.name in taken:
             document.problem(variable.node, key, "the table has another column of this name: rename it")
         taken.add(variable.name)
