@@ -201,7 +201,7 @@ def test_figures_of_the_sweep_are_laid_over_those_of_the_scenario(tmp_path, pack
         ("plant_robot.masses.all, uniform: [0.9, 1.1]", "plant.backend, choice: [mujoco, ode]", "must be one of"),
         (
             "plant_robot.masses.all, uniform: [0.9, 1.1]", "mode, choice: [real_time, lockstep]",
-            "vary.masses.key: every run of a study is in lockstep",
+            "vary.masses.key: every run of a sweep is in lockstep",
         ),
         (
             "plant_robot.masses.all, uniform: [0.9, 1.1]", '"nodes[0].parameters.damping_ratio", choice: [0.1, 0.2]',
