@@ -14,7 +14,9 @@ from flexarm_tools.faults.arms import LIGHT_WRIST, RANDOM, Arm
 from flexarm_tools.faults.fault import FOREVER, Fault, log_uniform
 from flexarm_tools.faults.source import FIRM, HOLDS, LOOK, Source
 
-BORNE = 0.8  # fraction of the effort limits up to which the motors bear arm and load along the motion
+BORNE = 0.8  # fraction of the effort limits up to which motors bear arm and load, along the motion and in its swing
+SWING = 0.1  # [rad | m] how far each joint may swing from the motion
+SIDES = np.random.default_rng(0).choice([-1.0, 1.0], (16, 32))  # corners of the swing that are tried, for n <= 32
 SAGS = 0.5  # fraction of the velocity limits at which the arm may at most sag, driven by its law without a gate
 HEAVIEST = 0.5  # largest load relative to the mass of the arm
 FARTHEST = 0.15  # [m] largest distance of the load from the tool frame
@@ -49,9 +51,11 @@ class PlantFault(Fault, ABC):
     def changed(self, text: str, source: Source, arm: Arm) -> str:
         """Return the plant with as much of the difference as motors and law bear; the law is tuned for it.
 
-        The motors bear BORNE of their limits along the motion. Without a gate a PD of bandwidth ``w`` on the true
-        inertia ``H`` gives way to a weight ``dg`` with at most ``H^-1 dg / (e w)``, which must be below SAGS of the
-        velocity limits. A law that must be stable before and after the change is slower by the ratio of the inertias.
+        The motors bear BORNE of their limits along the motion, and at rest in each posture within SWING of it: a load
+        beyond that is beyond the rating of the arm, and nothing would be left to brake it with. Without a gate a PD of
+        bandwidth ``w`` on the true inertia ``H`` gives way to a weight ``dg`` with at most ``H^-1 dg / (e w)``, which
+        must be below SAGS of the velocity limits. A law that must be stable before and after the change is slower by
+        the ratio of the inertias.
         """
         share = 1.0
         for _ in range(TRIES):
@@ -72,9 +76,14 @@ class PlantFault(Fault, ABC):
         return float(np.abs(np.linalg.eigvals(np.linalg.solve(told, changed))).max())
 
     def _is_borne(self, arm: Arm, source: Source, true: ArmModel, bandwidth: float) -> bool:
-        told, base = arm.model, np.zeros(arm.model.m)
+        told, base, still = arm.model, np.zeros(arm.model.m), np.zeros(arm.model.n)
+        swing = SWING * SIDES[:, : told.n]
         for now in LOOK:
             position, velocity, acceleration = source.desired(float(now))
+            for around in np.clip(position + swing, told.lower, told.upper):
+                weight = true.gravity_effort(ArmState(0, around, still, base, base))
+                if (np.abs(weight) > BORNE * told.effort_limit).any():
+                    return False
             state = ArmState(0, position, velocity, base, base)
             blocks = true.blocks(state)
             if (np.abs(true.inverse_dynamics(blocks, state, acceleration)) > BORNE * told.effort_limit).any():
