@@ -72,6 +72,7 @@ FOLLOWS = {
     "report": ["test/tools/test_tutorials.py", "-k", "report"],
     "tuning": ["test/tools/test_tutorials.py", "-k", "gain"],
     "studies": ["test/tools/test_sweep_file.py", "-k", "example_in_the_page"],
+    "learning": ["test/tools/test_learning.py", "-k", "of_the_page"],
     "foxglove": ["test/tools/test_tutorials.py", "-k", "layouts"],
     "new_behavior": ["test/tools/test_tutorials.py", "-k", "behavior"],
     "new_stage": ["test/tools/test_added_stage.py"],

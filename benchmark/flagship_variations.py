@@ -39,7 +39,13 @@ COUNT = 100  # plants with gravity, and as many without
 NEXT, LONG = 2.0, 5.0  # [s] after a bump: until the way back, and for a boom that nobody damps
 OF_BUMP = "base_rms_error_bump"  # figure of the half second after the bump
 FAST = 1.1  # share of its velocity limit beyond which a joint has run away
-COMPARED = ("path_rms_reach", "path_peak_reach", "path_rms_retreat", "path_peak_retreat", "wipe_force_error")
+COMPARED = (
+    "path_rms_reach",
+    "path_peak_reach",
+    "path_rms_on_the_way_back",
+    "path_peak_on_the_way_back",
+    "wipe_force_error",
+)
 TWICE = {"path": 1e-3, "wipe": 0.02}  # [m], 1: what is as small as this counts as within twice
 
 

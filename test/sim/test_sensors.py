@@ -90,7 +90,7 @@ def test_dropouts_do_not_change_the_noise() -> None:
 
 
 @given(truth=arrays(np.float64, (1, 4), elements=st.floats(-10, 10)), resolution=st.floats(1e-6, 1.0))
-def test_quantisation_gives_the_nearest_multiple_of_the_resolution(truth: Array, resolution: float) -> None:
+def test_quantization_gives_the_nearest_multiple_of_the_resolution(truth: Array, resolution: float) -> None:
     reading = values(readings(SensorConfig(resolution=resolution), truth))
     steps = reading / resolution
     assert np.allclose(steps, np.round(steps), rtol=0.0, atol=1e-6)

@@ -31,13 +31,13 @@ def study(packages):
 
 
 def test_every_figure_that_the_suite_is_held_to_is_asked_for_with_its_goal(study):
-    asked = {spec.name: spec.goal.text for spec in study.scenarios["orthogonalisation"].figures if spec.goal}
+    asked = {spec.name: spec.goal.text for spec in study.scenarios["orthogonalization"].figures if spec.goal}
     assert GOALS.items() <= asked.items()
     assert set(GOALS) <= {figure.name for figure in study.figures}
 
 
 def test_both_methods_get_the_same_plant_and_path(study):
-    ours, theirs = study.scenarios["orthogonalisation"], study.scenarios["damped_least_squares"]
+    ours, theirs = study.scenarios["orthogonalization"], study.scenarios["damped_least_squares"]
     assert ours.plant == theirs.plant and ours.duration == theirs.duration and ours.nodes[0] == theirs.nodes[0]
     settings, others = ours.nodes[1].parameters, theirs.nodes[1].parameters
     assert set(others) - set(settings) == {"method", "damping"}
@@ -46,7 +46,7 @@ def test_both_methods_get_the_same_plant_and_path(study):
 
 @pytest.mark.long
 def test_the_graph_goes_through_the_singularity_of_the_wrist(study, tmp_path, monkeypatch):
-    scenario = replace(study.scenarios["orthogonalisation"], duration=3.6, figures=())
+    scenario = replace(study.scenarios["orthogonalization"], duration=3.6, figures=())
     monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path / "ros"))
     with own_domain():
         recording = run_scenario(scenario, Progress("test"), tmp_path / "logs")

@@ -136,3 +136,11 @@ def test_mistakes_in_the_study_and_in_its_scenarios_are_reported_together(study_
         load_study(path, packages)
     assert "quiet.yaml:3: duration: expected number > 0 [s], got '-1.0'" in str(error.value)
     assert "study.yaml:1: titel: unknown key" in str(error.value)
+
+
+def test_a_ratio_says_in_words_what_it_compares(study_file):
+    study = load_study(study_file(run=RUN.replace("A run", "A quiet run")))
+    peak = [Figure("peak", value, "m", meaning="Largest deflection of the base") for value in (1e-5, 1e-2)]
+    found = compute_study_figures(study, {"quiet": (peak[0],), "plain": (peak[1],)})
+    assert found[0].name == "ratio"
+    assert found[0].meaning == "Largest deflection of the base: “A quiet run” / “A run”"

@@ -15,7 +15,7 @@ from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array
 
 ROW_NAMES = ("x", "y", "z", "rx", "ry", "rz")
-METHODS = ("orthogonalisation", "damped_least_squares")
+METHODS = ("orthogonalization", "damped_least_squares")
 OBJECTIVES = ("quadratic", "joint_range", "manipulability")
 GIVEN_UP = ("hold", "free")
 
@@ -58,7 +58,7 @@ class RedundancyConfig(Settings):
         "time constant with which the redundant motion approaches the minimum of the objective; 0: at once", "s", 0.0)
     corrections: int = setting(3,
         "number of corrections of the linearization error of the inverse kinematics per sample; 0: none", "", 0, 10)
-    method: str = setting("orthogonalisation",
+    method: str = setting("orthogonalization",
         "method of the inverse kinematics step: orthogonalization by priority, or damped least squares",
         choices=METHODS)
     damping: float = setting(0.05, "damping of the method damped_least_squares", "m", 0.0)

@@ -19,7 +19,7 @@ class Request(NamedTuple):
     """What a sample is asked for, and the pose that the sample before was asked for."""
 
     settings: Annotated[Array, 3]  # dt [s], gain and number of corrections, see :func:`track`
-    # damping of the method damped_least_squares; negative: the method is orthogonalisation
+    # damping of the method damped_least_squares; negative: the method is orthogonalization
     damping: Annotated[Array, 1]
     known: Annotated[Array, 1]  # 1 if the sample before followed a pose
     position: Annotated[Array, 3]  # that pose [m]

@@ -271,7 +271,7 @@ class RedundancySolver:
         constant = config.objective_time_constant
         settings[0], settings[1] = dt, 1.0 if constant == 0.0 else 1.0 - math.exp(-dt / constant)
         settings[2] = config.corrections
-        self._asked.damping[0] = -1.0 if config.method == "orthogonalisation" else config.damping
+        self._asked.damping[0] = -1.0 if config.method == "orthogonalization" else config.damping
         return self.chain.links, self._limits, plan, origin, self._request, self._share, self._memory
 
     def accept(self, out: Array, axes: NDArray[np.bool_], dt: float) -> None:

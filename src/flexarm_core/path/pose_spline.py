@@ -63,7 +63,7 @@ class SplineSegment:
         self._end = positions[-1], rotations[-1]
         self._position = CubicSpline(v, positions)
         self._turns = None if angles.max() < 1e-12 else RotationSpline(v, Rotation.from_matrix(rotations))
-        self._inverse, self.length = self._reparametrised(v, characteristic_length)
+        self._inverse, self.length = self._reparametrized(v, characteristic_length)
         self.knots = self._inverse.x[::PIECES].copy()
 
     @property
@@ -103,7 +103,7 @@ class SplineSegment:
             found[:, 3:] = np.einsum("gij,gj->gi", self._rotations(v), self._turns(v, order))
         return found
 
-    def _reparametrised(self, v: Array, characteristic_length: float) -> tuple[CubicSpline, float]:
+    def _reparametrized(self, v: Array, characteristic_length: float) -> tuple[CubicSpline, float]:
         """Return the inverse v(s) and the length, by three-point Gauss quadrature in each of ``PIECES`` intervals."""
         nodes, weights = np.polynomial.legendre.leggauss(3)
         edges = np.concatenate([np.linspace(a, b, PIECES, endpoint=False) for a, b in pairwise(v)] + [v[-1:]])

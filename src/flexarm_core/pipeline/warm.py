@@ -122,7 +122,7 @@ def compile_redundancy() -> None:
     n = chain.n
     limits = MotionLimits(np.full(n, -1.0), np.full(n, 1.0), np.full(n, 1.0), np.full(n, 1.0))
     p, R = chain.pose(np.full(n, 0.5))
-    for method in ("orthogonalisation", "damped_least_squares"):
+    for method in ("orthogonalization", "damped_least_squares"):
         solver = RedundancySolver(chain, limits, RedundancyConfig(method=method))
         solver.begin(np.full(n, 0.5))
         solver.update(p, R)

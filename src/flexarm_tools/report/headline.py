@@ -55,7 +55,7 @@ WORSE = 1.02  # factor from which on a larger value is called worse
 SENTENCES = 5  # largest number of sentences
 OTHERS = 6  # largest number of further pairs
 NAMED = 4  # largest number of factors that are named of what is worse, or of a pair without ratios in the study
-PREPOSITIONS = ("after", "before", "during", "while")  # with which the name of a part of a run may begin
+PREPOSITIONS = ("after", "before", "during", "on", "while")  # with which the name of a part of a run may begin
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,10 +185,23 @@ def compute_study_figures(study: Study, figures: Mapping[str, tuple[Figure, ...]
             )
     for spec in study.figures:
         if spec.ratio:
-            result[spec.name] = ratio(spec.name, result[spec.ratio[0]], result[spec.ratio[1]], spec.goal)
+            above, below = (result[name] for name in spec.ratio)
+            over = ratio(spec.name, above, below, spec.goal)
+            result[spec.name] = replace(over, meaning=_ratio_in_words(study, spec, above, below))
     ordered = [result[spec.name] for spec in study.figures]
     taken = {(spec.run, spec.figure) for spec in study.figures}
     for (run, name), figure in measured.items():
         if figure.goal is not None and (run, name) not in taken:
             ordered.append(replace(figure, name=f"{run}.{name}"))
     return tuple(ordered)
+
+
+def _ratio_in_words(study: Study, spec: StudyFigureSpec, above: Figure, below: Figure) -> str:
+    """Return what a ratio compares: the meaning of its figures, and the titles of their runs where these differ."""
+    runs = {each.name: each.run for each in study.figures}
+    first, second = (f"“{study.scenarios[runs[name]].title}”" for name in spec.ratio)
+    if above.meaning == below.meaning:
+        return f"{above.meaning}: {first} / {second}"
+    if first == second:
+        return f"{above.meaning} / {below.meaning}"
+    return f"{above.meaning} in {first} / {below.meaning} in {second}"

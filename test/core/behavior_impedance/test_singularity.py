@@ -139,7 +139,7 @@ def test_settings_that_no_arm_can_have_are_refused():
             made(arm_of("planar_4r"), "singularity", axes=axes)
 
 
-def test_a_redundant_arm_leaves_the_neighbourhood_while_its_tool_stays():
+def test_a_redundant_arm_leaves_the_neighborhood_while_its_tool_stays():
     driven = Driven("planar_4r", np.array([0.3, 1.05, -0.63, -0.7]))
     start = driven.controller.output.position
     held = [True, True, False, False, False, True]

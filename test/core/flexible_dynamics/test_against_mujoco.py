@@ -1,4 +1,4 @@
-"""Beams as modes against beams as chains of rigid segments in MuJoCo: another engine and another discretisation."""
+"""Beams as modes against beams as chains of rigid segments in MuJoCo: another engine and another discretization."""
 
 from __future__ import annotations
 

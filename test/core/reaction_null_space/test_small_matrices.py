@@ -1,4 +1,4 @@
-"""Factorisations of small matrices, against LAPACK and against what defines them."""
+"""Factorizations of small matrices, against LAPACK and against what defines them."""
 
 from __future__ import annotations
 
