@@ -451,3 +451,15 @@ def test_a_joint_in_honey_and_one_that_moves_nothing_are_named(tmp_path):
     driven = '<joint name="spin"><command_interface name="effort"/></joint></ros2_control>'
     path.write_text(text.replace("</ros2_control>", driven).replace("</robot>", f"{spin}</robot>"))
     assert "'spin' moves next to no inertia" in check_robot(path, "bit", first_run=False)[0]
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        ("tol0", "there is no link for tool frame 'tol0'; did you mean 'tool0'?"),
+        ("world", "no joint moves tool frame 'world'; links that move: "),
+    ],
+)
+def test_a_tool_frame_that_is_no_tool_is_said_with_the_links_that_may_be_one(tool: str, said: str):
+    text, usable = check_robot(URDF / "arm_6r.urdf.xacro", tool_frame=tool)
+    assert not usable and said in text

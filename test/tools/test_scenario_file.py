@@ -310,6 +310,13 @@ def test_a_file_that_is_not_there_is_named(tmp_path, packages):
         load_scenario(tmp_path / "missing.yaml", packages)
 
 
+def test_a_robot_description_is_not_taken_for_a_scenario(tmp_path):
+    file = tmp_path / "arm.urdf"
+    file.write_text('<?xml version="1.0"?>\n<robot name="arm"/>\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"arm\.urdf' is XML, not a scenario file: .*`flexarm check "):
+        load_scenario(file)
+
+
 def test_packages_and_their_executables_come_from_the_sourced_environment(tmp_path, monkeypatch):
     (tmp_path / "share/ament_index/resource_index/packages").mkdir(parents=True)
     (tmp_path / "share/ament_index/resource_index/packages/my_robot").touch()

@@ -6,7 +6,9 @@ import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 
+from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.xml_reader import read_robot_xml
+from flexarm_tools.yaml_file.document import nearest
 
 FREE = ("floating", "planar")
 MOVABLE = ("revolute", "continuous", "prismatic", *FREE)
@@ -76,10 +78,15 @@ def find_arm(text: str, tool_frame: str = "", held: dict[str, float] | None = No
         held: positions of joints that are held in any case, by name [rad | m].
 
     Raises:
-        RobotDescriptionError: the text is not the XML of a robot.
+        RobotDescriptionError: the text is not the XML of a robot, or no joint moves the link ``tool_frame``.
     """
     element = read_robot_xml(text)
     tree = _Tree(element)
+    if tool_frame and not tree.moving(tool_frame):
+        movable = [link for link in tree.links if tree.moving(link)]
+        wrong = "no joint moves tool frame" if tool_frame in tree.links else "there is no link for tool frame"
+        meant = f"{nearest(tool_frame, movable)}links that move: {', '.join(movable) or 'none'}"
+        raise RobotDescriptionError(f"{wrong} '{tool_frame}'; {meant}", link=tool_frame)
     outer = [link for link in tree.links if not tree.moving(link) & tree.fingers]
     parents = {_link(joint, "parent") for child, joint in tree.joints.items() if child in outer}
     tips = [link for link in outer if link not in parents]

@@ -65,7 +65,7 @@ class Document:
             kind: kind of file for messages: ``scenario`` or ``study``.
 
         Raises:
-            ConfigError: the file cannot be read.
+            ConfigError: the file cannot be read, or is XML.
         """
         self.path = path
         self.problems: list[Problem] = []
@@ -76,6 +76,11 @@ class Document:
         self.text = read_text(path, f"{kind} file", MOST_BYTES)
         if too_much := excess(self.text):
             raise ConfigError(f"{kind} file '{path}' {too_much}")
+        if self.text.lstrip().startswith("<"):
+            raise ConfigError(
+                f"'{path}' is XML, not a {kind} file: if it describes a robot, `flexarm check {path} --write first.yaml`"
+                " writes a first scenario for it"
+            )
         try:
             loader = yaml.SafeLoader(self.text)
             loader.name = str(path)  # stored in every mark: each node refers to its file
