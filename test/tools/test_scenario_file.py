@@ -313,7 +313,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path, packages):
 def test_a_robot_description_is_not_taken_for_a_scenario(tmp_path):
     file = tmp_path / "arm.urdf"
     file.write_text('<?xml version="1.0"?>\n<robot name="arm"/>\n', encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"arm\.urdf' is XML, not a scenario file: .*`flexarm check "):
+    with pytest.raises(ConfigError, match=r"arm\.urdf' is XML, not a scenario file: of a robot, `flexarm check "):
         load_scenario(file)
 
 

@@ -78,7 +78,7 @@ class Document:
             raise ConfigError(f"{kind} file '{path}' {too_much}")
         if self.text.lstrip().startswith("<"):
             raise ConfigError(
-                f"'{path}' is XML, not a {kind} file: if it describes a robot, `flexarm check {path} --write first.yaml`"
+                f"'{path}' is XML, not a {kind} file: of a robot, `flexarm check {path} --write first.yaml`"
                 " writes a first scenario for it"
             )
         try:
