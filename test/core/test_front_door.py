@@ -65,7 +65,7 @@ def test_the_example_finds_joints_for_the_pose_that_it_asks_for(monkeypatch, pag
     )
     names: dict[str, object] = {}
     exec(example, names)
-    found, chain = names["found"], names["chain"]
+    found, chain = names["found"], names["solver"].chain
     assert found.success
     assert np.allclose(chain.pose(found.position)[0], names["position"], atol=1e-4)
 
