@@ -1,7 +1,9 @@
 """Sphinx configuration: `make docs` builds the site into build/site, and a warning, such as a broken link, fails it."""
 
 import html
+import json
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 from docutils import nodes
@@ -12,7 +14,8 @@ author = "flexarm maintainers"
 copyright = "flexarm maintainers, Apache-2.0"
 html_title = "flexarm"
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+autodoc_typehints = "none"  # docstrings name units and shapes
 myst_heading_anchors = 4  # links to headings as on the page of the repository
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_fence_as_directive = ["math"]  # equations are fences ```math and $...$, as on the page of the repository
@@ -26,6 +29,10 @@ html_show_sphinx = False
 html_copy_source = False
 pygments_style = "tango"
 highlight_language = "none"  # blocks without a language are diagrams and commands
+
+READ_TEXTS = """if (location.protocol === "file:")
+  window.fetch = async (url) => ({ text: async () => PAGES[url.replace(/^[.][/]|#.*/g, "")] ?? "" });
+"""
 
 MATHML = "{http://www.w3.org/1998/Math/MathML}"
 ACCENTS = set(latex2mathml.accents.values())
@@ -57,6 +64,25 @@ def visit_math_block(self, node) -> None:
     raise nodes.SkipNode
 
 
+def write_texts(app, error) -> None:
+    """The text of every page for the excerpts of the search: a page opened from a file may not read other files."""
+    if error is None and app.builder.name == "html":
+        pages = {}
+        for name in app.env.found_docs:
+            page = Path(app.outdir, f"{name}.html").read_text(encoding="utf-8")
+            pages[f"{name}.html"] = page[page.index('<article role="main"') : page.index("</article>")]
+        script = f"const PAGES = {json.dumps(pages)};\n{READ_TEXTS}"
+        Path(app.outdir, "_static", "texts.js").write_text(script, encoding="utf-8")
+
+
+def add_texts(app, pagename, templatename, context, doctree) -> None:
+    """Only the page of the search reads the texts."""
+    if pagename == "search":
+        app.add_js_file("texts.js")
+
+
 def setup(app) -> None:
-    """Registers the drawing of equations."""
+    """Registers the drawing of equations, and the excerpts of the search."""
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))
+    app.connect("html-page-context", add_texts)
+    app.connect("build-finished", write_texts)

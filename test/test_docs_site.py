@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from browser import CHROMIUM, Browser
 
+import flexarm_core
+
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
@@ -81,6 +83,23 @@ def test_every_equation_is_drawn_and_no_tex_is_left(site):
         assert len(re.findall(r'<div class="math"><math ', html)) == blocks, source.name
         shown = re.sub(r"(?s)<pre>.*?</pre>", "", html)
         assert not re.search(r"\\(begin|frac|d?dot|text|mathrm|sum)\b", shown), source.name
+
+
+def test_the_reference_has_every_public_name(site):
+    page = (site / "api.html").read_text(encoding="utf-8")
+    assert set(flexarm_core.__all__) <= set(re.findall(r'id="flexarm_core\.(\w+)"', page))
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+def test_the_search_of_a_site_that_is_opened_from_a_file_shows_excerpts(site, tmp_path):
+    browser = Browser(tmp_path, "about:blank")
+    try:
+        browser.go(f"{(site / 'search.html').as_uri()}?q=stiffness")
+        count = "document.querySelectorAll('#search-results li .context').length"
+        browser.wait(lambda: browser.value(count) > 10, "excerpts")
+        assert "stiffness" in browser.value("document.querySelector('#search-results .context').textContent").lower()
+    finally:
+        browser.close()
 
 
 WIDTHS = (1366, 390)  # of a window [pixel]

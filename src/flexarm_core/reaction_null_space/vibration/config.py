@@ -48,8 +48,8 @@ class VibrationControllerConfig(Settings):
         "relative singular value of the coupling inertia, sigma(H_bm) / sqrt(tr H_b tr H_m), below which its inverse"
         " is damped", "", 1e-6, 0.999)
     tool_threshold: float = setting(0.02,
-        "relative singular value of the tool Jacobian in the reaction null space, sigma(Jbar) / |J|, below which its"
-        " inverse is damped", "", 1e-6, 0.999)
+        "relative singular value of the tool Jacobian in the reaction null space, sigma(Jbar) / norm(J), below which"
+        " its inverse is damped", "", 1e-6, 0.999)
     load_bandwidth: float = setting(0.0,
         "bandwidth at which an unknown constant load is estimated and compensated; 0: off, the tool sags",
         "rad/s", 0.0, 100.0)
