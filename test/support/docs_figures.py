@@ -16,11 +16,20 @@ from flexarm_tools.scenario.study import compute_study_figures, load_study
 ROOT = Path(__file__).resolve().parents[2]
 ARM = "package://example-robot-data/robots/ur_description/urdf/ur10_robot.urdf"
 BOX, DEMO = "own_robot", "inspect"
+# Runs of docs/own_robot.md: what is replaced in its scenario by what.
+VARIANTS = {
+    "reach": ("", ""),
+    "plain": ("law: reactionless", "law: resolved_acceleration, vibration_damping: false"),
+    "wrist": ("150.0, -90.0", "-150.0, -90.0"),
+}
 # Figures that pages name: page, text with a number in a group, run or study, figure of it, factor from SI units.
 CLAIMS: tuple[tuple[str, str, str, str, float], ...] = (
     ("own_robot.md", r"sway of the box while the arm moves \| ([\d.]+) µm", BOX, "sway_by_motion", 1e6),
     ("own_robot.md", r"settling after the push, to 5 % \| ([\d.]+) periods", BOX, "settling_periods", 1.0),
     ("own_robot.md", r"largest error of the tool, push included \| ([\d.]+) mm", BOX, "tracking_error", 1e3),
+    ("own_robot.md", r"sway of the box .*? µm \| ([\d.]+) µm", BOX, "plain.sway_by_motion", 1e6),
+    ("own_robot.md", r"push included .*? mm \| ([\d.]+) mm", BOX, "plain.tracking_error", 1e3),
+    ("own_robot.md", r"the tool is then ([\d.]+) mm", BOX, "wrist.tracking_error", 1e3),
     (
         "inspect_and_wipe.md",
         r"during reach, relative to all off .*? \| ([\d.]+) \|",
@@ -84,7 +93,7 @@ def demo_values() -> dict[str, float]:
 
 
 def box_values(folder: Path) -> dict[str, float]:
-    """Run the scenario of docs/own_robot.md in an empty folder, and return its figures.
+    """Run the scenario of docs/own_robot.md and its variants in an empty folder, and return their figures.
 
     Raises:
         RobotDescriptionError: the package of the arm is not installed.
@@ -94,6 +103,11 @@ def box_values(folder: Path) -> dict[str, float]:
         (text,) = re.findall(rf"```\w+\n((?:# |<!-- ){re.escape(name)}.*?)```", page, re.DOTALL)
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "arm.urdf").write_text(resolve_uri(ARM).read_text(encoding="utf-8"), encoding="utf-8")
-    scenario = load_scenario(folder / "reach.yaml")
-    figures = compute_figures(scenario.figures, run_in_process(scenario, Progress("reach")))
-    return {figure.name: figure.value for figure in figures}
+    text, values = (folder / "reach.yaml").read_text(encoding="utf-8"), {}
+    for run, (old, new) in VARIANTS.items():
+        assert old in text
+        (folder / f"{run}.yaml").write_text(text.replace(old, new), encoding="utf-8")
+        scenario = load_scenario(folder / f"{run}.yaml")
+        figures = compute_figures(scenario.figures, run_in_process(scenario, Progress(run)))
+        values |= {figure.name if run == "reach" else f"{run}.{figure.name}": figure.value for figure in figures}
+    return values

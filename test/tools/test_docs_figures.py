@@ -15,7 +15,7 @@ def test_an_arm_on_a_box_moves_as_its_page_says(tmp_path):
         pytest.skip(str(missing))
     assert docs_figures.stale(docs_figures.BOX, values) == {}
     wrong = {name: 1.1 * value for name, value in values.items()}
-    assert len(docs_figures.stale(docs_figures.BOX, wrong)) == 3
+    assert len(docs_figures.stale(docs_figures.BOX, wrong)) == 6
 
 
 @pytest.mark.long
