@@ -357,6 +357,12 @@ PLANTED = (
         "missed = ~trusted & (np.abs", "missed = trusted & (np.abs", f"{CORE_TESTS}/test_probation.py",
     ),
     Planted(
+        "after a failed reset an arm is borne where its readings have jumped to", f"{GATE}/sensor_trust.py",
+        "position=self.state.position - self._jumped)", "position=self.state.position)",
+        "test/tools/test_faults.py::test_after_a_reset_with_joints_still_swapped_the_arm_is_borne_where_it_was_before"
+        "_the_readings_jumped",
+    ),
+    Planted(
         "a payload is taken for a sensor that lies", f"{GATE}/probation.py",
         "            self._at_rest = asked.copy()", "            self._at_rest = 0.0 * asked",
         f"{CORE_TESTS}/test_probation.py",

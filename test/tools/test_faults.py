@@ -115,6 +115,11 @@ def test_after_a_reset_the_gate_does_not_go_on_from_commands_that_the_drives_nev
     assert run_core_case(880100474, chosen_kinds(())).speed_ratio < 1.5
 
 
+def test_after_a_reset_with_joints_still_swapped_the_arm_is_borne_where_it_was_before_the_readings_jumped():
+    """A case that reached 5.7 times the limits: gravity was compensated for the swapped posture."""
+    assert run_core_case(73013, ["joints_swapped"]).speed_ratio < 1.1
+
+
 def test_a_vibration_of_one_period_per_delay_is_not_taken_for_late_commands():
     """A base that vibrates at 48 Hz: commands of 20 ms ago are nearly those of 1 ms ago."""
     assert not run_core_case(650130, chosen_kinds(["states_lost", "loss", "jitter"])).missed

@@ -494,5 +494,6 @@ class HardwareGate:
             excused = not fallback or (missed < RECENT and timing.busy)
             machine.give_up(f"no usable joint state for {silence:.3f} s: {why}", excused=excused, fallback=fallback)
             self._commands.unobserved = machine.fallback
-        bears = blind or (self._trust.distrusted != "" and self._trust.probation.active)
-        return self._commands.bridge(state, brakes=brakes or lost or blind, bears=bears)
+        bearing = self._trust.bearing
+        bears = blind or bearing is not None
+        return self._commands.bridge(bearing or state, brakes=brakes or lost or blind, bears=bears)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from flexarm_core.errors import InputError
-from flexarm_core.hardware_gate.belief import WAITS, believe
+from flexarm_core.hardware_gate.belief import REACH, RESOLUTION, WAITS, believe
 from flexarm_core.hardware_gate.command_law import CommandLaw
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.probation import Probation
@@ -43,6 +43,7 @@ class SensorTrust:
     def reset(self) -> None:
         """Trust all sensors."""
         self.distrusted = ""
+        self._jumped = np.zeros(self._limits.velocity.size)  # (n,) by how far readings jumped when they were distrusted
         self._alone = 0  # states for which it counts that readings of other joints change meanwhile
         self._frozen = -1  # joint whose readings must change before they are trusted again, -1: none
         self.belief.reset()
@@ -88,7 +89,7 @@ class SensorTrust:
             lie = self._lie(before, state, law, dt)
             if lie and not silent:
                 self.state = replace(before, velocity=self._velocity.velocity(state))
-                self._distrust(lie)
+                self._distrust(lie, before, state, dt)
                 raise InputError(lie)
             self.state = state
             return True
@@ -100,13 +101,28 @@ class SensorTrust:
             self.state = replace(before, velocity=hidden)
         if self.belief.contradiction and not free:
             self._frozen, self._alone = self.belief.frozen, 0
-            self._distrust(self.belief.contradiction)
+            self._distrust(self.belief.contradiction, before, state, dt)
         if not (silent or (doubt is WAITS and uncommanded)):
             raise InputError(doubt)
         return False
 
-    def _distrust(self, lie: str) -> None:
+    @property
+    def bearing(self) -> ArmState | None:
+        """State at which gravity is compensated after a sensor was found to lie again; None: none was.
+
+        It is the newest believed one, without the jump of the readings for which the sensor was distrusted at first: a
+        jump that was acknowledged, and is then contradicted by the motion, was none of the arm.
+        """
+        if self.state is None or not (self.distrusted and self.probation.active):
+            return None
+        return replace(self.state, position=self.state.position - self._jumped)
+
+    def _distrust(self, lie: str, before: ArmState | None, state: ArmState, dt: float) -> None:
         self.distrusted = lie
+        if before is not None and not self.probation.active:
+            jump = state.position - before.position
+            reach = 2.0 * RESOLUTION + REACH * self._limits.velocity * dt
+            self._jumped = np.where(np.abs(jump) > reach, jump, 0.0)
         self.unsettle()
 
     def _lie(self, before: ArmState, state: ArmState, law: CommandLaw, dt: float) -> str:
