@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import inlined_kernel, kernel
 from flexarm_core.entrance import ANY, numbers
 from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.limits import ACCELERATION, LOWER, UPPER, VELOCITY, JointLimits
@@ -314,7 +314,7 @@ def _compare(
     return code, joint, same
 
 
-@kernel
+@inlined_kernel
 def _implausible(
     table: Array, position_before: Array, velocity_before: Array, position: Array, velocity: Array, dt: float
 ) -> tuple[int, int]:
@@ -344,7 +344,7 @@ def _implausible(
     return PLAUSIBLE, 0
 
 
-@kernel
+@inlined_kernel
 def _bent(base: Array, deflection_before: Array, rate_before: Array, deflection: Array, rate: Array, dt: float) -> int:
     """Return the first elastic joint whose deflection or rate cannot follow from those before, or -1.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import inlined_kernel, kernel
 from flexarm_core.entrance import number, numbers
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
@@ -121,7 +121,7 @@ def fastest(limit: Array, velocity: Array) -> tuple[int, float]:
     return place, largest
 
 
-@kernel
+@inlined_kernel
 def believe_friction(
     table: Array, run_away: float, friction: Array, position: Array, velocity: Array, out: Array
 ) -> bool:

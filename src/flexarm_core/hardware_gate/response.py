@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import allocate, kernel, pack, views
+from flexarm_core.compiled import allocate, inlined_kernel, kernel, pack, views
 from flexarm_core.entrance import number, numbers
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
@@ -323,7 +323,7 @@ def _add_interval(
     )  # fmt: skip
 
 
-@kernel
+@inlined_kernel
 def _add_misfit(
     times: Array,
     impulses: Array,

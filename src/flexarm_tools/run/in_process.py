@@ -17,7 +17,7 @@ import numpy as np
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.pipeline.pipeline import Pipeline
-from flexarm_core.pipeline.stage import Stage
+from flexarm_core.pipeline.stage import Stage, advance, finish
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array, FlexibleSample
@@ -52,6 +52,7 @@ from flexarm_tools.process.progress import Progress
 from flexarm_tools.recording.message_blocks import FormBlocks
 from flexarm_tools.recording.message_rows import MessageRows
 from flexarm_tools.recording.recording import Recording, RunEvent
+from flexarm_tools.run.compile_beside import compile_beside
 from flexarm_tools.run.composition import compose_simulation, in_one_process
 from flexarm_tools.run.parameter_file import plain_value
 from flexarm_tools.run.runner import natural_period
@@ -98,11 +99,14 @@ class _Loop:
             name: known[name].built(self._of(name, values), self.model) for name in names
         }
         self.mode = values[f"{GATE}.command_mode"]
-        own_model = ArmModel(self.model.description, self.model.tool_frame, self.model.gravity)
-        gate = gate_stage(self._of(GATE, values), own_model)
-        self.pipeline = Pipeline([one.stage for one in self.built.values()], gate)
         sensors = [sensor for one in self.built.values() for sensor in one.sensors if sensor != FLEXIBLE]
         self.readings = Readings(self.model, sensors, frames=values["wrench_frames"])
+
+    def add_gate(self) -> None:
+        """Build the gate, and chain it to the stages."""
+        own_model = ArmModel(self.model.description, self.model.tool_frame, self.model.gravity)
+        gate = gate_stage(self._of(GATE, self.table.values()), own_model)
+        self.pipeline = Pipeline([one.stage for one in self.built.values()], gate)
 
     def _of(self, stage: str, values: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters of a stage as its own node would have them."""
@@ -199,6 +203,8 @@ class ProcessRun:
             raise ConfigError(f"node {', '.join(others)} needs a process of its own: --engine nodes")
         self._loop = _Loop(nodes[CONTROL_LOOP])
         self._plant = _Plant(nodes[PLANT], self._loop.model)
+        with compile_beside(self._rehearse):
+            self._loop.add_gate()
         self._pending = list(one.events)
         robot = scenario.true_robot
         self._model = ArmModel(robot.description, robot.tool_frame, scenario.gravity)
@@ -303,6 +309,19 @@ class ProcessRun:
             if row < 2:
                 raise FlexarmError(ended)
         return self.recording(0, row, ended)
+
+    def _rehearse(self) -> None:
+        """Let the stages process a sample without the gate, where nothing counts but what is compiled."""
+        said, readings = self._plant.plant.measure(), self._loop.readings
+        for sensor, _, form in self._plant.sensors(said):
+            if sensor in readings.sensors:
+                readings.take_raw(sensor, FormWriter().write(form), reader_of(form.kind))
+        joints = readings.joints(FormWriter().write(joint_readings_form(said.stamp, (said.joints, said.elastic))))
+        tick = Tick(readings.sample(joints), self._loop.model.m)
+        for stage in self.stages.values():
+            stage.reset()
+            advance(stage, tick)
+        finish(list(self.stages.values()))
 
     def _answer(self, row: int, said: Measurement) -> Array | None:
         """Return the command for a measurement; None: the joint state is missing, or nothing answers it."""

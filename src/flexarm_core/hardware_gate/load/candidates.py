@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import kernel, views
+from flexarm_core.compiled import inlined_kernel, kernel, views
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.types import Array
 
@@ -57,7 +57,7 @@ def begin(candidates: Candidates, arm_mass: float, hand: Array) -> None:
     candidates.cost[:, 0] = 0.0
 
 
-@kernel
+@inlined_kernel
 def fit(candidates: Candidates, information: Array, seen: Array) -> None:
     """Improve all candidates, and try a new ball for each mass.
 
@@ -174,7 +174,7 @@ def parameters(mass: float, ball: Array, theta: Array) -> None:
     theta[7], theta[8], theta[9] = -m * c[0] * c[1], -m * c[0] * c[2], -m * c[1] * c[2]
 
 
-@kernel
+@inlined_kernel
 def _derivative(theta: Array, c: Array, D: Array) -> None:
     """Write the derivative (10, 4) of the parameters (10,) by center and logarithm of the mass."""
     m = theta[0]
@@ -209,7 +209,7 @@ def joint_inertia(mass: float, ball: Array, J: Array, L: Array) -> None:
             L[i, j] = L[j, i] = m * total
 
 
-@kernel
+@inlined_kernel
 def cost_of_less(candidates: Candidates, information: Array, seen: Array) -> float:
     """Return the least cost of no load and of less than the told hand."""
     least, slope, square = 0.0, 0.0, 0.0

@@ -26,7 +26,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import allocate, kernel, views
+from flexarm_core.compiled import allocate, inlined_kernel, kernel, views
 from flexarm_core.entrance import finite, number
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import ACCELERATION, FRICTION, VELOCITY, JointLimits
@@ -236,7 +236,7 @@ def _observe(
     _choose(given, state, candidates, J, table)
 
 
-@kernel
+@inlined_kernel
 def _tool_motion(links: Array, places: NDArray[np.int64], given: _Inputs, J: Array, moved: Array, w: Array) -> None:
     """Add to zeros the joints' Jacobian (6, n), acceleration against gravity (6,) and angular velocity of the tool."""
     n, size = J.shape[1], given.size
@@ -256,7 +256,7 @@ def _tool_motion(links: Array, places: NDArray[np.int64], given: _Inputs, J: Arr
                     J[part + i, j] += rotation[k, i] * jacobian[part + k, j]
 
 
-@kernel
+@inlined_kernel
 def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, table: Array) -> None:
     """Write the inertia that is used, that of the heaviest plausible load, and the likeliest parameters."""
     n = J.shape[1]
@@ -335,7 +335,7 @@ def _trace(A: Array, B: Array) -> float:
     return total
 
 
-@kernel
+@inlined_kernel
 def _wrench(moved: Array, w: Array, Y: Array) -> None:
     """Write the wrench ``Y`` (6, 10) per parameter of a body that moves with ``[b; alpha]`` (6,) and ``omega`` (3,)."""
     b, a = moved[:3], moved[3:]

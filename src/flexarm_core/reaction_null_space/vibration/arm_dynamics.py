@@ -35,7 +35,7 @@ from flexarm_core.base_wrench.sensed_bodies import (
     RATIO,
     build_bodies,
 )
-from flexarm_core.compiled import kernel, pack, views
+from flexarm_core.compiled import inlined_kernel, kernel, pack, views
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.kinematic_chain import COLUMNS as CHAIN
 from flexarm_core.robot.kinematic_chain import link_motion
@@ -93,7 +93,7 @@ def pack_arm(model: ArmModel) -> tuple[Array, NDArray[np.int64]]:
     return pack(arm), pack(Tree(structure, to_tool.places, from_root.places), np.int64)
 
 
-@kernel
+@inlined_kernel
 def equation_of_motion(
     arm: Arm, tree: Tree, q: Array, v: Array, x: Array, xd: Array, H_b: Array, H_bm: Array, H_m: Array, c_b: Array,
     c_m: Array, dH_bm_qd: Array, weight: Array,
@@ -183,7 +183,7 @@ def wrench_on_base(
         out[3 + i] = x0 * total[3] + x1 * total[4] + x2 * total[5]
 
 
-@kernel
+@inlined_kernel
 def tool_motion(
     arm: Arm, tree: Tree, in_world: bool, q: Array, v: Array, x: Array, xd: Array, position: Array, rotation: Array,
     twist: Array, J_m: Array, J_b: Array, bias: Array,
@@ -234,7 +234,7 @@ def _base_origin(arm: Arm, work: Array) -> Any:
     )
 
 
-@kernel
+@inlined_kernel
 def _find_axes(arm: Arm, tree: Tree, work: Array, sx: float, sy: float, sz: float) -> None:
     """Write the motion axis ``[v; w]`` of every body."""
     for k in range(1, work.shape[0]):
@@ -250,7 +250,7 @@ def _find_axes(arm: Arm, tree: Tree, work: Array, sx: float, sy: float, sz: floa
             here[AXIS + 3], here[AXIS + 4], here[AXIS + 5] = zx, zy, zz
 
 
-@kernel
+@inlined_kernel
 def _composite(arm: Arm, tree: Tree, work: Array, sx: float, sy: float, sz: float) -> None:
     """Write the composite body of every body: m, h (3), and J as xx, xy, xz, yy, yz, zz."""
     bodies, o = work.shape[0], COMPOSITE
@@ -286,7 +286,7 @@ def _composite(arm: Arm, tree: Tree, work: Array, sx: float, sy: float, sz: floa
             work[up, i] += work[k, i]
 
 
-@kernel
+@inlined_kernel
 def _inertia(n: int, tree: Tree, work: Array, H_b: Array, H_bm: Array, H_m: Array) -> None:
     """Write the mass matrix."""
     H_b[:, :], H_bm[:, :], H_m[:, :] = 0.0, 0.0, 0.0

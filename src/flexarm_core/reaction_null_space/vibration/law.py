@@ -122,7 +122,7 @@ def step(
     return DONE
 
 
-@kernel
+@inlined_kernel
 def _find_terms(a: Arm, t: Tree, s: Settings, x: Inputs) -> None:
     """Compute the equation of motion and the tool; joint servos follow a reference on an undeflected base."""
     none = np.zeros(a.m)
@@ -147,7 +147,7 @@ def _base_load(kept: State) -> Observed:
     return Observed(kept.base_known, kept.base_lacking, kept.base_position, kept.base_velocity)
 
 
-@kernel
+@inlined_kernel
 def _find_load(c: Constants, s: Settings, x: Inputs, kept: State) -> None:
     """Find what joint servos must add because of an unknown load, and the deficits of the joints."""
     x.carrying[:], x.lacking[:] = 0.0, 0.0
@@ -170,7 +170,7 @@ def _find_load(c: Constants, s: Settings, x: Inputs, kept: State) -> None:
         x.carrying[:] = joints.lacking
 
 
-@kernel
+@inlined_kernel
 def _finish(a: Arm, t: Tree, x: Inputs, out: Outputs) -> bool:
     """Write the wrench on the base and the motion at which the law was evaluated; return whether all is finite."""
     wrench_on_base(
@@ -186,7 +186,7 @@ def _finish(a: Arm, t: Tree, x: Inputs, out: Outputs) -> bool:
     return total == 0.0
 
 
-@kernel
+@inlined_kernel
 def _follow(c: Constants, s: Settings, x: Inputs, kept: State, out: Outputs) -> None:
     """Evaluate the law."""
     coupling = _couple(c, s, x, kept, out)
@@ -248,7 +248,7 @@ def _follow(c: Constants, s: Settings, x: Inputs, kept: State, out: Outputs) -> 
     out.rank[0] = coupling.space.shape[0]
 
 
-@kernel
+@inlined_kernel
 def _couple(c: Constants, s: Settings, x: Inputs, kept: State, out: Outputs) -> Coupling:
     """Compute the coupling; write its singular values to ``out``."""
     L = np.empty((c.m, c.m))
@@ -265,7 +265,7 @@ def _couple(c: Constants, s: Settings, x: Inputs, kept: State, out: Outputs) -> 
     return Coupling(L, load, rows, damping, inverse, row_space[:rank], scale)
 
 
-@kernel
+@inlined_kernel
 def _observe_base(s: Settings, x: Inputs, kept: State) -> None:
     """Find the force on the base that the model does not contain: wrong springs, dampers and masses, pushes, loads.
 
@@ -283,7 +283,7 @@ def _observe_base(s: Settings, x: Inputs, kept: State) -> None:
     x.base_lacking[:] = times(inertia, base.lacking)
 
 
-@kernel
+@inlined_kernel
 def _bias(s: Settings, x: Inputs, coupling: Coupling) -> Array:
     """Return what ``S H_bm qdd`` (k,) must be for the selected motions to feel no bias forces."""
     if s.law == REACTIONLESS:
@@ -291,7 +291,7 @@ def _bias(s: Settings, x: Inputs, coupling: Coupling) -> Array:
     return times(coupling.rows, x.weight - x.c_b)
 
 
-@kernel
+@inlined_kernel
 def _base_feedback(c: Constants, s: Settings, x: Inputs, coupling: Coupling) -> Array:
     """Return the part (k,) of ``S H_bm qdd`` that damps the selected motions."""
     if not s.damped or x.damps[0] == 0.0 or s.law == RESOLVED_ACCELERATION:
@@ -307,7 +307,7 @@ def _base_feedback(c: Constants, s: Settings, x: Inputs, coupling: Coupling) -> 
     return times(damping_of(M, K, s.damping_ratio), modal)
 
 
-@kernel
+@inlined_kernel
 def _servo(s: Settings, x: Inputs) -> Array:
     """Return the accelerations (n,) that the joint servos request; 0 without joint servos."""
     if not s.led:
@@ -326,7 +326,7 @@ def _pull(
     return damping * (goal_velocity - velocity) + stiffness * (goal - position)
 
 
-@kernel
+@inlined_kernel
 def _towards_joints(x: Inputs, stiffness: float, damping: float) -> Array:
     """Return accelerations (n,) that drive the joints to their reference, on the path clock."""
     rate = x.rate[0]
@@ -340,7 +340,7 @@ def _within(space: Array, vector: Array) -> Array:
     return times(space.T, times(space, vector))
 
 
-@kernel
+@inlined_kernel
 def _follow_joints(c: Constants, s: Settings, x: Inputs, coupling: Coupling, particular: Array, motion: Motion) -> None:
     """Add the joint goal to the motion."""
     if not s.wholly:
@@ -370,7 +370,7 @@ class ToolTask(NamedTuple):
     J_b: Array  # (a, m)
 
 
-@kernel
+@inlined_kernel
 def _tool_task(s: Settings, x: Inputs, out: Outputs) -> ToolTask:
     """Return the task of the tracked axes; write the tool error to ``out``."""
     a = 0
@@ -394,7 +394,7 @@ def _tool_task(s: Settings, x: Inputs, out: Outputs) -> ToolTask:
     return ToolTask(wish, heading, correction, J_m, J_b)
 
 
-@kernel
+@inlined_kernel
 def _follow_tool(
     c: Constants, s: Settings, x: Inputs, coupling: Coupling, particular: Array, motion: Motion, out: Outputs
 ) -> None:

@@ -22,7 +22,7 @@ import math
 
 import numpy as np
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import inlined_kernel, kernel
 from flexarm_core.reaction_null_space.coupling.small_matrices import solve_definite, times
 from flexarm_core.types import Array
 
@@ -34,7 +34,7 @@ NO_LIMIT = -1.0  # nothing holds a motion back
 KINDS = ("position", "velocity", "effort")  # limit i holds a motion back: joint i % n, kind i // n
 
 
-@kernel
+@inlined_kernel
 def acceleration_box(
     position: Array, velocity: Array, limits: Array, inertia: Array, bias: Array, lacking: Array, time: float,
     low: Array, high: Array,
@@ -122,7 +122,7 @@ def _holder(
     return float(found if max(allowed, speed) < MARGIN * limits[2, found] else n + found)
 
 
-@kernel
+@inlined_kernel
 def bound_motion(
     acceleration: Array,
     along: Array,
