@@ -66,7 +66,7 @@ build_key() {
 # with: https://pypi.org/simple, or PIP_INDEX_URL.
 install_locked() {
     sed -i "1i --index-url ${PIP_INDEX_URL:-https://pypi.org/simple}" "$1"
-    "$venv/bin/python" -m pip install --require-hashes --no-build-isolation -r "$1"
+    "$venv/bin/python" -m pip install --require-hashes --no-build-isolation --no-compile -r "$1"
 }
 
 # What packages without a wheel are built with comes first.
@@ -127,6 +127,9 @@ build_overlay() (
 
 compile_kernels() { setup/run python -m flexarm_sim.warm 2>&3; }
 
+# On all cores, which pip would not; some packages have files for other versions of Python.
+compile_modules() { "$venv/bin/python" -m compileall -q -j 0 "$venv"/lib/python*/site-packages || true; }
+
 check_path
 mkdir -p build
 if command -v flock > /dev/null; then
@@ -165,6 +168,10 @@ fi
 if [[ ${FLEXARM_COMPILE_AHEAD:-ON} != OFF ]] && [[ ! -e install/warmed || -n $(find src/flexarm_core src/flexarm_sim -name '*.py' -newer install/warmed) ]]; then
     step "compiling what is compiled (minutes, once)" compile_kernels
     touch install/warmed
+fi
+if [[ ${FLEXARM_COMPILE_AHEAD:-ON} != OFF && ! -e $venv/byte-compiled ]]; then
+    step "compiling modules to byte code" compile_modules
+    touch "$venv/byte-compiled"
 fi
 # Nodes start faster from byte code; links to changed modules are compiled here, also where PYTHONDONTWRITEBYTECODE is set.
 "$venv/bin/python" -m compileall -q install/flexarm || true

@@ -21,41 +21,16 @@ from flexarm_core.kernels.rotations import rotation_of
 from flexarm_core.pipeline.warm import is_kept
 from flexarm_tools.run.compile_beside import compile_beside
 
-def rehearse():
+def build_gate():
     rotation_of(np.ones(3), np.empty((3, 3)))
     open(sys.argv[1], "w").close()
     print("heard of the fork")
     if "fails" in sys.argv:
-        raise RuntimeError("a rehearsal that fails")
+        raise RuntimeError("a gate that is refused")
 
-with compile_beside(rehearse):
+with compile_beside(build_gate):
     pass
 print(is_kept(rotation_of), progress.count)
-"""
-
-# Prints what the first tick calls for the first time, except in the gate and the plant.
-REHEARSAL = """
-import sys
-from contextlib import contextmanager
-from dataclasses import replace
-from flexarm_core.compilation import progress
-from flexarm_tools.run import in_process
-from flexarm_tools.scenario.file import load_scenario
-
-@contextmanager
-def here(rehearse):
-    rehearse()
-    yield
-    print("called")
-
-in_process.compile_beside = here
-run = in_process.ProcessRun(replace(load_scenario(sys.argv[1]), mode="lockstep", events=()))
-known = {kernel for kernel in progress.kernels if kernel.signatures}
-run.answer(0)
-for kernel in progress.kernels:
-    room = kernel.py_func.__module__
-    if kernel.signatures and kernel not in known and "hardware_gate" not in room and "flexarm_sim" not in room:
-        print(room, kernel.py_func.__name__)
 """
 
 
@@ -63,7 +38,7 @@ def run(tmp_path: Path, *words: str, cache: str = "") -> str:
     """What the script says with a cache of its own, or with that of this installation."""
     given = {"NUMBA_CACHE_DIR": str(tmp_path / cache)} if cache else {}
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path / "rehearsed"), *words],
+        [sys.executable, "-c", SCRIPT, str(tmp_path / "built"), *words],
         env=os.environ | given, capture_output=True, text=True, check=True,
     )  # fmt: skip
     return done.stdout + done.stderr
@@ -73,20 +48,10 @@ def run(tmp_path: Path, *words: str, cache: str = "") -> str:
 @pytest.mark.parametrize("words", [(), ("fails",)])
 def test_what_the_fork_compiles_is_kept_and_the_rest_of_it_is_silent(tmp_path, words):
     assert run(tmp_path, *words, cache="empty") == "True 0\n"
-    assert (tmp_path / "rehearsed").exists()
+    assert (tmp_path / "built").exists()
 
 
-def test_nothing_is_rehearsed_where_the_gate_is_compiled(tmp_path):
+def test_nothing_is_forked_where_the_gate_is_compiled(tmp_path):
     ProcessRun(load_scenario(CONFIG / "planar_3r/scenarios/combined.yaml"))  # compiles the gate, if nobody has
     run(tmp_path)
-    assert not (tmp_path / "rehearsed").exists()
-
-
-@pytest.mark.parametrize(
-    "name", ["planar_3r/scenarios/combined", "boom_7r/scenarios/inspect_and_wipe", "arm_7r/scenarios/behaviors"]
-)
-def test_a_rehearsal_calls_the_kernels_of_all_stages(name):
-    done = subprocess.run(
-        [sys.executable, "-c", REHEARSAL, CONFIG / f"{name}.yaml"], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["called"]
+    assert not (tmp_path / "built").exists()

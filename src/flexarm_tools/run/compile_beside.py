@@ -1,4 +1,4 @@
-"""Compile in two processes what a first run needs: the gate's kernels here, those of the stages in a fork."""
+"""Compile in two processes what a first run needs: the kernels of the stages here, those of the gate in a fork."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from flexarm_core.pipeline.warm import MANY, is_kept
 
 
 @contextlib.contextmanager
-def compile_beside(rehearse: Callable[[], None]) -> Iterator[None]:
-    """Let a fork of this process rehearse while the block runs, if the gate's kernels are still to be compiled.
+def compile_beside(build_gate: Callable[[], object]) -> Iterator[None]:
+    """Let a fork of this process build the gate while the block runs, if its kernels are still to be compiled.
 
-    What the fork compiles is kept in the cache, where this process finds it; all else that it does stays its own. No
-    other kernel waits for it: where it fails, this process compiles for itself.
+    What the fork compiles is kept in the cache, where this process finds it; all else that it does is lost. Where it
+    fails, this process compiles for itself.
 
     Args:
-        rehearse: calls kernels that the block does not call; not called if nothing is to be compiled.
+        build_gate: calls the kernels of the gate; not called if nothing is to be compiled.
     """
-    fork = _fork(rehearse) if _is_worth_it() else 0
+    fork = _fork(build_gate) if _is_worth_it() else 0
     try:
         yield
     finally:
@@ -36,14 +36,14 @@ def _is_worth_it() -> bool:
     return sum(not is_kept(kernel) for kernel in own) > MANY
 
 
-def _fork(rehearse: Callable[[], None]) -> int:
-    """Return the number of the process that rehearses."""
+def _fork(build_gate: Callable[[], object]) -> int:
+    """Return the number of the process that builds the gate."""
     if fork := os.fork():
         return fork
     try:
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
-        rehearse()
+        build_gate()
     finally:
         os._exit(0)  # nothing of the parent's ends here

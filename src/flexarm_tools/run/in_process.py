@@ -16,8 +16,9 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.hardware_gate.gate import HardwareGate
+from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.pipeline.pipeline import Pipeline
-from flexarm_core.pipeline.stage import Stage, advance, finish
+from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import Array, FlexibleSample
@@ -90,23 +91,23 @@ class _Loop:
         for name, own in rows.items():
             PrefixedTable(self.table, name).declare(own)
         values = self.table.values()
-        names = values["stages"][:-1]
-        self.model = ArmModel(values["robot_description"], values["tool_frame"], tuple(values["gravity"]))
-        for name in names:
-            known[name].later_rows(PrefixedTable(self.table, name), self._of(name, values))
-        values = self.table.values()
-        self.built: dict[str, BuiltStage] = {
-            name: known[name].built(self._of(name, values), self.model) for name in names
-        }
         self.mode = values[f"{GATE}.command_mode"]
+        self.model = ArmModel(values["robot_description"], values["tool_frame"], tuple(values["gravity"]))
+        with compile_beside(self._gate):
+            names = values["stages"][:-1]
+            for name in names:
+                known[name].later_rows(PrefixedTable(self.table, name), self._of(name, values))
+            values = self.table.values()
+            self.built: dict[str, BuiltStage] = {
+                name: known[name].built(self._of(name, values), self.model) for name in names
+            }
+        self.pipeline = Pipeline([one.stage for one in self.built.values()], self._gate())
         sensors = [sensor for one in self.built.values() for sensor in one.sensors if sensor != FLEXIBLE]
         self.readings = Readings(self.model, sensors, frames=values["wrench_frames"])
 
-    def add_gate(self) -> None:
-        """Build the gate, and chain it to the stages."""
+    def _gate(self) -> GateStage:
         own_model = ArmModel(self.model.description, self.model.tool_frame, self.model.gravity)
-        gate = gate_stage(self._of(GATE, self.table.values()), own_model)
-        self.pipeline = Pipeline([one.stage for one in self.built.values()], gate)
+        return gate_stage(self._of(GATE, self.table.values()), own_model)
 
     def _of(self, stage: str, values: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters of a stage as its own node would have them."""
@@ -203,8 +204,6 @@ class ProcessRun:
             raise ConfigError(f"node {', '.join(others)} needs a process of its own: --engine nodes")
         self._loop = _Loop(nodes[CONTROL_LOOP])
         self._plant = _Plant(nodes[PLANT], self._loop.model)
-        with compile_beside(self._rehearse):
-            self._loop.add_gate()
         self._pending = list(one.events)
         robot = scenario.true_robot
         self._model = ArmModel(robot.description, robot.tool_frame, scenario.gravity)
@@ -309,19 +308,6 @@ class ProcessRun:
             if row < 2:
                 raise FlexarmError(ended)
         return self.recording(0, row, ended)
-
-    def _rehearse(self) -> None:
-        """Let the stages process a sample without the gate, where nothing counts but what is compiled."""
-        said, readings = self._plant.plant.measure(), self._loop.readings
-        for sensor, _, form in self._plant.sensors(said):
-            if sensor in readings.sensors:
-                readings.take_raw(sensor, FormWriter().write(form), reader_of(form.kind))
-        joints = readings.joints(FormWriter().write(joint_readings_form(said.stamp, (said.joints, said.elastic))))
-        tick = Tick(readings.sample(joints), self._loop.model.m)
-        for stage in self.stages.values():
-            stage.reset()
-            advance(stage, tick)
-        finish(list(self.stages.values()))
 
     def _answer(self, row: int, said: Measurement) -> Array | None:
         """Return the command for a measurement; None: the joint state is missing, or nothing answers it."""
