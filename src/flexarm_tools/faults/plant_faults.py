@@ -12,12 +12,14 @@ from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState, Array
 from flexarm_tools.faults.arms import LIGHT_WRIST, RANDOM, Arm
 from flexarm_tools.faults.fault import FOREVER, Fault, log_uniform
+from flexarm_tools.faults.outcome import SAG
 from flexarm_tools.faults.source import FIRM, HOLDS, LOOK, Source
 
 BORNE = 0.8  # fraction of the effort limits up to which motors bear arm and load, along the motion and in its swing
 SWING = 0.1  # [rad | m] how far each joint may swing from the motion
 SIDES = np.random.default_rng(0).choice([-1.0, 1.0], (16, 32))  # corners of the swing that are tried, for n <= 32
 SAGS = 0.5  # fraction of the velocity limits at which the arm may at most sag, driven by its law without a gate
+GIVES = 0.5 * SAG  # [s] at the velocity limits: how far the law alone gives way to the weight in the end
 HEAVIEST = 0.5  # largest load relative to the mass of the arm
 FARTHEST = 0.15  # [m] largest distance of the load from the tool frame
 SIDE = 0.1  # [m] of the load, a cube
@@ -54,8 +56,8 @@ class PlantFault(Fault, ABC):
         The motors bear BORNE of their limits along the motion, and at rest in each posture within SWING of it: a load
         beyond that is beyond the rating of the arm, and nothing would be left to brake it with. Without a gate a PD of
         bandwidth ``w`` on the true inertia ``H`` gives way to a weight ``dg`` with at most ``H^-1 dg / (e w)``, which
-        must be below SAGS of the velocity limits. A law that must be stable before and after the change is slower by
-        the ratio of the inertias.
+        must be below SAGS of the velocity limits, and by ``H^-1 dg / w^2`` in the end, below GIVES. A law that must be
+        stable before and after the change is slower by the ratio of the inertias.
         """
         share = 1.0
         for _ in range(TRIES):
@@ -89,8 +91,10 @@ class PlantFault(Fault, ABC):
             if (np.abs(true.inverse_dynamics(blocks, state, acceleration)) > BORNE * told.effort_limit).any():
                 return False
             weight = true.gravity_effort(state) - told.gravity_effort(state)
-            gives = np.abs(np.linalg.solve(blocks.H_m, weight)) / (np.e * bandwidth)
-            if (gives > SAGS * told.velocity_limit).any():
+            gives = np.abs(np.linalg.solve(blocks.H_m, weight)) / bandwidth
+            if (gives / np.e > SAGS * told.velocity_limit).any():
+                return False
+            if (gives / bandwidth > GIVES * told.velocity_limit).any():
                 return False
         return True
 
