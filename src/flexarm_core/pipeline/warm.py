@@ -267,6 +267,7 @@ def main(parts: Mapping[str, Callable[[], None]] = PARTS) -> None:
         with ProcessPoolExecutor(min(cores, MOST), multiprocessing.get_context("fork")) as pool:
             for done in [pool.submit(part) for part in parts.values()]:
                 done.result()
+        print("flexarm: compiled; loading all of it once, to see that it is kept ...", file=sys.stderr, flush=True)
     for part in parts.values():  # loads what is kept
         part()
     print(f"{progress.count} functions compiled in {time.perf_counter() - began:.0f} s")
