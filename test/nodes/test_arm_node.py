@@ -68,7 +68,7 @@ def test_a_node_that_cannot_keep_up_answers_what_it_can_and_its_services_at_once
             asked, future = time.monotonic(), client.call_async(GetState.Request())
         elif future is not None:
             slow.graph._executor.spin_once(timeout_sec=0.001)
-            assert time.monotonic() - asked < 0.5 * tick * TAKES  # all states, none of them passed over, take twice that
+            assert time.monotonic() - asked < 0.5 * tick * TAKES  # all states, one by one, take twice that
     assert future.result().current_state.id == State.PRIMARY_STATE_ACTIVE
     slow.settle()
     assert len(slow.received[topics.JOINT_COMMANDS]) > 0.3 * FLOOD / TAKES
