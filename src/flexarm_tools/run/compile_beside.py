@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import time
 from collections.abc import Callable, Iterator
 
 from flexarm_core import hardware_gate
 from flexarm_core.compilation import progress, where_kept
 from flexarm_core.pipeline.warm import MANY, is_kept
+
+PATIENCE = 120.0  # [s] for the fork, once everything else is built
 
 
 @contextlib.contextmanager
@@ -26,7 +30,18 @@ def compile_beside(build_gate: Callable[[], object]) -> Iterator[None]:
         yield
     finally:
         if fork:
+            _end(fork)
+
+
+def _end(fork: int) -> None:
+    """Wait for the fork; a lock that another thread held when it was forked may keep it for ever."""
+    until = time.monotonic() + PATIENCE
+    while not os.waitpid(fork, os.WNOHANG)[0]:
+        if time.monotonic() > until:
+            os.kill(fork, signal.SIGKILL)
             os.waitpid(fork, 0)
+            return
+        time.sleep(0.02)
 
 
 def _is_worth_it() -> bool:
