@@ -202,7 +202,10 @@ def test_arguments_are_read_from_what_is_written_as_they_were_given(tmp_path, pa
         "<robot [^>]*>", f'<robot name="arm" xmlns:xacro="http://ros.org/wiki/xacro">{declared}', model.description.text
     )
     (tmp_path / "arm.urdf.xacro").write_text(text)
-    run, study = next(first_run.first_runs(model, STANDARD_GRAVITY, {})), tmp_path / "study.yaml"
+    run, study = (
+        next(first_run.first_runs(model, STANDARD_GRAVITY, {}, np.zeros((1, model.n)))),
+        tmp_path / "study.yaml",
+    )
     study.write_text(scenario_text(model, run, "arm.urdf.xacro", given), encoding="utf-8")
     assert load_scenario(study, packages).robot.arguments == given
 

@@ -89,6 +89,7 @@ def _check_text(
 ) -> tuple[str, bool]:
     """Check the text of a description, and write a scenario for its file; see :func:`check_robot`."""
     try:
+        text = with_own_meshes(text, path)
         arm = find_arm(text, tool_frame, held)
         description = parse_robot_description(text, massless=True, held=arm.held)
         flexible = load_flexible_links(description)

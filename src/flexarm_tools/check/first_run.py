@@ -19,7 +19,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.static_equilibrium import static_equilibrium
 from flexarm_core.types import ArmState, Array
 from flexarm_tools.check.description import random_postures, state_at, usual_range
-from flexarm_tools.check.posture import LEVEL, heights, lowest, touches
+from flexarm_tools.check.posture import RobotBodies
 from flexarm_tools.check.stages import soft_selection
 from flexarm_tools.metrics.modal_frequencies import modal_frequencies
 
@@ -34,6 +34,7 @@ DAMPING_RATIO = 0.3  # of the base, upper bound for the first run
 TRAVEL = 0.06  # of the tool, relative to its distance from the base
 TURN, SLIDE = 0.2, 0.05  # [rad], [m] travel of a joint in a joint motion
 EFFORT_SHARE = 0.7  # largest gravity effort of a joint at the start, relative to its effort limit
+LEVEL = 1e-6  # [m]
 ROOM = 0.9  # part of a joint's range, around its middle, for start postures
 SPEED_SHARE = 0.4  # part of the joint limits that a motion uses
 SHORTEST, LONGEST = 1.0, 8.0  # [s] duration of a motion
@@ -75,7 +76,9 @@ class FirstRun:
         return math.ceil(2.0 * (0.2 + self.time + self.rest)) / 2.0
 
 
-def first_runs(model: ArmModel, gravity: Gravity, flexible: dict[str, ModalData]) -> Iterator[FirstRun]:
+def first_runs(
+    model: ArmModel, gravity: Gravity, flexible: dict[str, ModalData], postures: Array
+) -> Iterator[FirstRun]:
     """Yield proposals in order of preference: by stages, and for each kind of stages with a decreasing size of motion.
 
     The stages are ``null_space`` (with an elastic base) and ``ik`` for an arm with rigid links, ``flexible`` for an arm
@@ -85,17 +88,19 @@ def first_runs(model: ArmModel, gravity: Gravity, flexible: dict[str, ModalData]
         model: model of a robot that can be simulated, under this gravity.
         gravity: (3,) in axes of the root link [m/s^2].
         flexible: modal data of its flexible links.
+        postures: (p, n) joint positions at which a run may start, of :func:`clear_postures`.
     """
+    states = _resting_postures(model, postures)
     selection = soft_selection(model)
     ways: list[BaseSelection | None] = [] if flexible else [None] if selection is None else [selection, None]
     for kept in ways:
-        usual = _tool_run(model, gravity, kept)
+        usual = _tool_run(model, states, gravity, kept)
         if usual is not None:
             yield from (_smaller(usual, size) for size in SIZES)
     if flexible:
-        usual = _joint_run(model, gravity, flexible, "flexible")
+        usual = _joint_run(model, states, gravity, flexible, "flexible")
         yield from (_smaller(usual, size) for size in SIZES)
-    usual = _joint_run(model, gravity, flexible, "joints")
+    usual = _joint_run(model, states, gravity, flexible, "joints")
     yield from (_smaller(usual, size) for size in SIZES)
 
 
@@ -122,10 +127,10 @@ def _smaller(run: FirstRun, size: float) -> FirstRun:
     return replace(run, displacement=moved, time=run.time * (1.0 if size == 1.0 else 1.5))
 
 
-def _resting_postures(model: ArmModel) -> list[ArmState]:
-    """Return random postures away from the joint limits, if possible those that motors and base springs can carry."""
+def _resting_postures(model: ArmModel, postures: Array) -> list[ArmState]:
+    """Return the arm at rest in some of the postures (p, n), if possible those that motors and base springs carry."""
     states = []
-    for q in _clear_postures(model):
+    for q in postures:
         with suppress(RobotDescriptionError):  # the base is too soft for this posture
             states.append(resting_state(model, q))
     if not states:
@@ -144,15 +149,24 @@ def _resting_postures(model: ArmModel) -> list[ArmState]:
     return [state for state in states if borne(state)] or states
 
 
-def _clear_postures(model: ArmModel) -> Array:
-    """Return random postures (p, n), if there are any above the mounting plane only those, clear of the arm itself."""
+def clear_postures(model: ArmModel, bodies: RobotBodies) -> Array:
+    """Return random postures (p, n) away from the joint limits, if possible over the ground and clear of the robot.
+
+    If there are any, only those with room for the motion.
+
+    Args:
+        model: the arm.
+        bodies: bodies of its robot.
+    """
     middle = _middle(model)
     postures: Array = np.round(middle + ROOM * (random_postures(model, TRIED) - middle), 3)
-    above, touching = lowest(model, postures), touches(model, postures)
-    reach = max(float(np.abs(values).max()) for values in heights(model, postures[:POSTURES]).values())
-    for clear in (~touching & (above >= TRAVEL * reach), ~touching & (above >= -LEVEL), ~touching):
-        if clear.any():
-            return postures[clear][:POSTURES]
+    room = TRAVEL * max(float(np.ptp(values)) for values in bodies.heights(postures).values())
+    touching, under = bodies.touches(postures), bodies.low(postures, -LEVEL)
+    for bad in (touching | under | bodies.low(postures, room), touching | under, touching):
+        clear = postures[~bad]
+        if len(clear):
+            near = bodies.touches(clear, 0.5 * room)
+            return (clear if near.all() else clear[~near])[:POSTURES]
     return postures[:POSTURES]
 
 
@@ -185,9 +199,10 @@ def _rest(model: ArmModel, state: ArmState) -> float:
     return min(max(0.5, 2.0 * period), 4.0)
 
 
-def _tool_run(model: ArmModel, gravity: Gravity, selection: BaseSelection | None) -> FirstRun | None:
+def _tool_run(
+    model: ArmModel, states: list[ArmState], gravity: Gravity, selection: BaseSelection | None
+) -> FirstRun | None:
     """Return a motion of the tool along an axis with good mobility; None if the tool cannot move."""
-    states = _resting_postures(model)
     jacobians = [_tool_motions(model, selection, state) for state in states]
     singular = [np.linalg.svd(J[:3], compute_uv=False) for J in jacobians]
     rank = max(int((s > RANK * max(s[0], 1e-12)).sum()) if s.size else 0 for s in singular)
@@ -229,9 +244,10 @@ def _tool_run(model: ArmModel, gravity: Gravity, selection: BaseSelection | None
     return run if selection is None else _with_damping(model, run, selection)
 
 
-def _joint_run(model: ArmModel, gravity: Gravity, flexible: dict[str, ModalData], stages: str) -> FirstRun:
+def _joint_run(
+    model: ArmModel, states: list[ArmState], gravity: Gravity, flexible: dict[str, ModalData], stages: str
+) -> FirstRun:
     """Return a small motion of every joint towards the middle of its range."""
-    states = _resting_postures(model)
     state = states[0]
     kinds = [model.description.joints[name].kind for name in model.joint_names]
     usual = np.array([SLIDE if kind == "prismatic" else TURN for kind in kinds])

@@ -17,8 +17,8 @@ from flexarm_core.flexible_dynamics.modal_data import ModalData
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_sim.backends import make_backend
 from flexarm_tools.check.dry_run import dry_run
-from flexarm_tools.check.first_run import LARGEST_ACCELERATION, SAMPLES_PER_PERIOD, FirstRun, first_runs
-from flexarm_tools.check.posture import heights
+from flexarm_tools.check.first_run import LARGEST_ACCELERATION, SAMPLES_PER_PERIOD, FirstRun, clear_postures, first_runs
+from flexarm_tools.check.posture import RobotBodies
 from flexarm_tools.check.step import CheckStep, Finding
 from flexarm_tools.graph.packages import Packages
 from flexarm_tools.scenario.file import STANDARD_GRAVITY, load_scenario
@@ -32,6 +32,7 @@ class Proposal:
 
     run: FirstRun | None  # first run that passed a dry run; None if none was found
     model: ArmModel  # model of the arm, with the gravity of the run
+    bodies: RobotBodies  # of its robot
     refused: tuple[str, ...]  # why earlier candidates were rejected, in the order of the attempts
 
     def scenario(self, description: Path, folder: Path, arguments: dict[str, str], held: dict[str, float]) -> str:
@@ -67,11 +68,14 @@ def propose(
         say: told of each dry run before it begins.
     """
     refused: list[str] = []
+    say("postures over the ground and clear of the robot ...")
+    bodies = RobotBodies(model)
+    postures = clear_postures(model, bodies)
     with TemporaryDirectory() as folder:
         (Path(folder) / "robot.urdf").write_text(model.description.text, encoding="utf-8")
         for gravity in (STANDARD_GRAVITY, WEIGHTLESS):
             weighed = ArmModel(model.description, model.tool_frame, gravity)
-            for run in first_runs(weighed, gravity, flexible):
+            for run in first_runs(weighed, gravity, flexible, postures):
                 path = Path(folder) / "first_run.yaml"
                 path.write_text(scenario_text(weighed, run, "robot.urdf"), encoding="utf-8")
                 say(f"dry run {len(refused) + 1}, {run.duration:g} s: {what_moves(run)} ...")
@@ -80,9 +84,9 @@ def propose(
                 except FlexarmError as error:
                     failure = str(error)
                 if not failure:
-                    return Proposal(run, weighed, tuple(refused))
+                    return Proposal(run, weighed, bodies, tuple(refused))
                 refused.append(f"{what_moves(run)}: {failure}")
-    return Proposal(None, model, tuple(refused))
+    return Proposal(None, model, bodies, tuple(refused))
 
 
 def start_steps(
@@ -118,7 +122,7 @@ def start_steps(
             Finding("warning: no base feedback is stable with these; raise the rate, or leave vibration_damping off")
         )
     remarks = [f"a dry run of {run.duration:g} s has done it: {what_moves(run)}"]
-    remarks.append(_place(proposal.model, run))
+    remarks.append(_place(proposal, run))
     remarks += [f"  instead of {reason}" for reason in proposal.refused[-1:]]
     warnings = []
     if run.gravity == WEIGHTLESS:
@@ -137,12 +141,14 @@ def start_steps(
     ]
 
 
-def _place(model: ArmModel, run: FirstRun) -> str:
-    """Say where the arm is at the start: heights over the mounting plane, and whether it touches itself."""
-    place = {link: float(values[0]) for link, values in heights(model, run.posture[None]).items()}
+def _place(proposal: Proposal, run: FirstRun) -> str:
+    """Say where the arm is at the start: heights of its links over the ground."""
+    bodies, tool = proposal.bodies, proposal.model.tool_frame
+    place = {link: float(values[0]) + 0.0 for link, values in bodies.heights(run.posture[None]).items()}
     link = min(place, key=lambda name: place[name])
-    words = f"starts with '{model.tool_frame}' {place.get(model.tool_frame, 0.0):.3g} m over the mounting plane"
-    return f"{words}, the lowest link '{link}' at {place[link] + 0.0:.3g} m"
+    over = f"the lowest point of '{bodies.lowest_still}'" if bodies.lowest_still else "the mounting plane"
+    words = f"starts with '{tool}' {place.get(tool, 0.0):.3g} m over {over}"
+    return f"{words}, the lowest link '{link}' at {place[link]:.3g} m"
 
 
 def _no_run(proposal: Proposal) -> CheckStep:

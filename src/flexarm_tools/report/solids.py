@@ -18,6 +18,7 @@ from flexarm_core.types import Array
 from flexarm_core.uri import resolve_uri
 
 ROD_RADIUS = 0.02  # radius of the rods for links without geometry, relative to the longest rod
+THICK = 0.06  # [m] radius of links without geometry, for what they touch
 PIECES = 24  # number of pieces of a flexible link along its length
 FINEST, COARSER = 200.0, 1.15  # cells along the longest mesh in the first grid, and growth of the cells of the next
 Color = tuple[float, float, float]  # red, green, blue, 0 to 1
@@ -74,6 +75,21 @@ def further_solids(
     for name, rods in _rods(description, seen).items():
         found.setdefault(name, []).extend(rods)
     return found
+
+
+def solids_to_touch(description: RobotDescription) -> dict[str, list[Solid]]:
+    """Return what can be touched of the links: collision geometry, else visual geometry, else thick rods."""
+    found: dict[str, list[Solid]] = {}
+    missing: list[str] = []  # the report says which
+    for element in ElementTree.fromstring(description.text).findall("link"):
+        name = element.get("name", "")
+        own = _collision_primitives(element) + _meshes(element, "collision", {}, missing.append)
+        if not own:
+            own = [shape_solid(shape) for shape in description.links[name].shapes]
+            own += _meshes(element, "visual", {}, missing.append)
+        if own:
+            found[name] = own
+    return found | _rods(description, set(found), THICK)
 
 
 def simplified(solids: Mapping[str, Sequence[Solid]], most: int) -> dict[str, list[Solid]]:
@@ -230,8 +246,11 @@ def _collision_primitives(link: ElementTree.Element) -> list[Solid]:
     return found
 
 
-def _rods(description: RobotDescription, seen: set[str]) -> dict[str, list[Solid]]:
-    """Return a rod to each joint of every link without geometry, unless a child fixed to the link has geometry."""
+def _rods(description: RobotDescription, seen: set[str], radius: float = 0.0) -> dict[str, list[Solid]]:
+    """Return a rod to each joint of every link without geometry, unless a child fixed to the link has geometry.
+
+    Without a radius [m], the rods are thin beside their length.
+    """
     fixed = {joint.parent for joint in description.joints.values() if joint.kind == "fixed" and joint.child in seen}
     ends = [
         (joint.parent, joint.transform_child_to_parent[:3, 3])
@@ -241,7 +260,7 @@ def _rods(description: RobotDescription, seen: set[str]) -> dict[str, list[Solid
     longest = max((float(np.linalg.norm(end)) for _, end in ends), default=0.0)
     rods: dict[str, list[Solid]] = {}
     for name, end in ends:
-        rod = trimesh.creation.cylinder(radius=ROD_RADIUS * longest, segment=(np.zeros(3), end), sections=16)
+        rod = trimesh.creation.cylinder(radius=radius or ROD_RADIUS * longest, segment=(np.zeros(3), end), sections=16)
         rods.setdefault(name, []).append(Solid(np.array(rod.vertices), np.array(rod.faces), GRAY))
     return rods
 
