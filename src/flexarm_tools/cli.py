@@ -10,6 +10,7 @@ import flexarm_core
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.robot.xacro_switch import NO_XACRO
 from flexarm_tools.commands import calibrate, check, demo, faults, map, plan, record, replay, run, schema, sweep, view
+from flexarm_tools.process.end_request import InterruptedRunError
 from flexarm_tools.process.exit_status import EXIT_ERROR, EXIT_INTERRUPTED
 
 COMMANDS = {
@@ -34,8 +35,6 @@ def main() -> None:
     try:
         sys.exit(run_command(sys.argv[1:]))
     except FlexarmError as error:
-        from flexarm_tools.run.runner import InterruptedRunError
-
         print(f"flexarm: {error}", file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED if isinstance(error, InterruptedRunError) else EXIT_ERROR)
     except BrokenPipeError:  # `flexarm ... | head` has read enough

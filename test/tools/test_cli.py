@@ -21,6 +21,7 @@ from flexarm_core.flexible_dynamics.modal_data import save_modal_data
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.cli import run_command
+from flexarm_tools.process.domain import alone_in_domain
 from flexarm_tools.recording.recording import load_recording
 from flexarm_tools.run import session
 
@@ -185,6 +186,22 @@ def test_a_second_run_on_the_same_domain_is_refused_and_the_first_goes_on_until_
         assert second.returncode == 2 and "already runs in ROS domain" in second.stderr
     finally:
         run.end(signal.SIGINT)
+
+
+def test_a_taken_domain_is_said_before_anything_heavy_is_loaded(tmp_path):
+    program = """
+import sys
+from flexarm_tools import cli
+sys.argv[1:] = ["run", "none.yaml"]
+try:
+    cli.main()
+except SystemExit as end:
+    print(end.code, sorted({"numpy", "numba", "rclpy", "mujoco"} & set(sys.modules)))
+"""
+    with alone_in_domain():
+        done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "2 []\n" and "already runs in ROS domain" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("robot", ["planar_3r", "trep"])

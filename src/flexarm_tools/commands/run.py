@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from flexarm_core.errors import ConfigError
+from flexarm_tools.process.domain import alone_in_domain
 
 HELP = "run a scenario or study file and report on it"
 PROCESS = "process"
@@ -69,7 +70,10 @@ def run_and_report(path: Path, options: argparse.Namespace) -> int:
 
 
 def _prepare(options: argparse.Namespace) -> None:
-    """Set what NumPy reads at its import."""
+    """Say at once that the ROS domain is taken, and set what NumPy reads at its import."""
+    if options.engine != PROCESS:
+        with alone_in_domain():
+            pass
     if options.engine != "nodes":
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the nodes have it, read at NumPy's import: more threads
         # change the order of sums, and so the last bits

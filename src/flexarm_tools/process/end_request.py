@@ -7,9 +7,14 @@ import signal
 from types import FrameType, TracebackType
 from typing import Any
 
+from flexarm_core.errors import FlexarmError
 from flexarm_tools.process.exit_status import EXIT_INTERRUPTED
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class InterruptedRunError(FlexarmError):
+    """The user ended the run with Ctrl-C, or it received SIGTERM."""
 
 
 class EndRequest:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -25,7 +23,8 @@ from flexarm_core.types import ArmState
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.transport import avoid_shared_memory, stay_on_this_machine
 from flexarm_tools.graph.graph import Graph, GraphError, running_nodes
-from flexarm_tools.process.end_request import EndRequest
+from flexarm_tools.process.domain import TakenDomainError, alone_in_domain, other_domain
+from flexarm_tools.process.end_request import EndRequest, InterruptedRunError
 from flexarm_tools.process.processes import NodeDiedError, NodeProcess, end_all
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.recording.recorder import TAKE_PERIOD, Outcome, Recorder
@@ -43,14 +42,6 @@ LAST_ANSWER = LOCKSTEP_WAIT  # [s] further wall time for nodes that lack the las
 DISCOVERY_TIMEOUT = 30.0  # [s] wall time for the recorder and the publishers to discover each other
 ARRIVAL_TIMEOUT = 10.0  # [s] wall time, longer than the middleware needs to resend a lost message (3 s)
 SETTLE_TIME = 0.5  # [s] wall time for peers to discover each other before the first tick
-
-
-class InterruptedRunError(FlexarmError):
-    """The user ended the run with Ctrl-C, or it received SIGTERM."""
-
-
-class TakenDomainError(ConfigError):
-    """Another run, or a node of the same name, is in this ROS domain."""
 
 
 class StalledRunError(FlexarmError):
@@ -97,7 +88,7 @@ class Runner:
         avoid_shared_memory()
         os.environ["ROS_LOG_DIR"] = str(self._folder / "ros")
         context = Context()
-        with EndRequest() as self._end, _alone_in_domain():
+        with EndRequest() as self._end, alone_in_domain():
             rclpy.init(context=context, signal_handler_options=rclpy.SignalHandlerOptions.NO)
             node = rclpy.create_node("flexarm_runner", context=context)
             executor = EventsExecutor(context=context)
@@ -128,7 +119,7 @@ class Runner:
     def _refuse_company(self, names: set[str]) -> None:
         company = names & {PLANT, *(spec.name for spec in self._scenario.nodes)}
         if company:
-            raise TakenDomainError(f"node {', '.join(sorted(company))} already runs in {_other_domain()}")
+            raise TakenDomainError(f"node {', '.join(sorted(company))} already runs in {other_domain()}")
 
     # Start ------------------------------------------------------------------------------------------------------------
 
@@ -354,19 +345,3 @@ def run_scenario(
         if keep_logs is not None:
             shutil.copytree(folder, keep_logs, dirs_exist_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _other_domain() -> str:
-    return f"ROS domain {os.environ.get('ROS_DOMAIN_ID', '0')}: end it, or set ROS_DOMAIN_ID to another number"
-
-
-@contextlib.contextmanager
-def _alone_in_domain() -> Iterator[None]:
-    """Reject a second run on this machine in the same ROS domain: two plants would answer each other's nodes."""
-    path = Path(tempfile.gettempdir()) / f"flexarm-{os.getuid()}-domain-{os.environ.get('ROS_DOMAIN_ID', '0')}.lock"
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise TakenDomainError(f"another flexarm run already runs in {_other_domain()}") from error
-        yield

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_tools.metrics.figures import Figure, compute_figures, write_figures
-from flexarm_tools.process.end_request import EndRequest
+from flexarm_tools.process.domain import TakenDomainError
+from flexarm_tools.process.end_request import EndRequest, InterruptedRunError
 from flexarm_tools.process.exit_status import EXIT_BUSY, EXIT_FAILED, EXIT_INTERRUPTED
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.report.report import Run, write_run_report, write_study_report
@@ -17,7 +18,7 @@ from flexarm_tools.run.composition import compose_simulation, in_one_process
 from flexarm_tools.run.in_process import run_in_process
 from flexarm_tools.run.parameter_file import write_parameter_file
 from flexarm_tools.run.provenance import provenance
-from flexarm_tools.run.runner import InterruptedRunError, TakenDomainError, run_scenario
+from flexarm_tools.run.runner import run_scenario
 from flexarm_tools.scenario.expected import first_words, too_busy
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import Scenario
