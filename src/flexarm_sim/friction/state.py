@@ -34,6 +34,16 @@ class FrictionState:
         self.change(friction)
         self._motion, self._trial, self._work = np.zeros((7, n)), np.zeros((7, n)), np.zeros((2 * n + 8, n))
 
+    @property
+    def memory(self) -> tuple[Index, Array, Array, Array]:
+        """Arguments ``joints``, ``table``, ``motion`` and ``work`` of :func:`.friction_step`."""
+        return self._joints, self._table, self._motion, self._work
+
+    def at_instant(self) -> tuple[Index, Array, Array, Array]:
+        """Return the same, with a copy of the motion: which joints stick does not change."""
+        self._trial[:] = self._motion
+        return self._joints, self._table, self._trial, self._work
+
     def change(self, friction: JointFriction) -> None:
         """Change the friction; joints that stick may start to slide.
 
@@ -66,9 +76,7 @@ class FrictionState:
 
     def look(self, position: Array, velocity: Array, acceleration: Array, response: Array, effort: Array) -> None:
         """Compute the friction at this instant without changing which joints stick; arguments as in :meth:`step`."""
-        trial = self._trial
-        trial[:] = self._motion
+        joints, table, trial, work = self.at_instant()
         friction_step(
-            self._joints, self._table, response, position, velocity, acceleration, trial, self._work, INSTANT, True,
-            effort,
+            joints, table, response, position, velocity, acceleration, trial, work, INSTANT, True, effort
         )  # fmt: skip

@@ -9,8 +9,40 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
+from flexarm_core.compiled import kernel
+from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
+from flexarm_sim.mujoco.library import address, solve_inertia
+
+
+@kernel
+def respond(model: int, data: int, forces: Array, held: Array, out: Array) -> None:
+    """Write the accelerations that forces cause, rows (k, nv) of ``out`` for rows of ``forces``.
+
+    Args:
+        model: address of the model.
+        data: address of its data.
+        forces: (k, nv) forces on the coordinates.
+        held: (c, nv) ``A``.
+        out: (k, nv) accelerations.
+    """
+    c = held.shape[0]
+    solve_inertia(model, data, out.ctypes.data, forces.ctypes.data, out.shape[0])
+    if c == 0:
+        return
+    pulled, square, pull = np.empty_like(held), np.empty((c, c)), np.empty(c)
+    solve_inertia(model, data, pulled.ctypes.data, held.ctypes.data, c)
+    for i in range(c):
+        for j in range(c):
+            square[i, j] = np.sum(held[i] * pulled[j])
+    cholesky(square, c)
+    for row in range(out.shape[0]):
+        for i in range(c):
+            pull[i] = np.sum(held[i] * out[row])
+        cholesky_solve(square, pull, c)
+        for i in range(c):
+            out[row] -= pull[i] * pulled[i]
 
 
 class Coupling:
@@ -18,17 +50,17 @@ class Coupling:
 
     Attributes:
         any: whether there are such joints.
+        held: (c, nv) ``A``.
     """
 
     def __init__(self, description: RobotDescription, model: mujoco.MjModel) -> None:
         """Find the coordinates of these joints in the compiled model of a robot."""
         self._model, following = model, description.coupled
-        self._spread, self._held = np.eye(model.nv), np.zeros((len(following), model.nv))
-        for row, joint in zip(self._held, following, strict=True):
+        self._spread, self.held = np.eye(model.nv), np.zeros((len(following), model.nv))
+        for row, joint in zip(self.held, following, strict=True):
             follower, driver = (int(model.joint(name).dofadr[0]) for name in (joint.name, joint.mimic))
             self._spread[follower, follower], self._spread[follower, driver] = 0.0, joint.multiplier
             row[follower], row[driver] = 1.0, -joint.multiplier
-        self._pulled = np.empty_like(self._held)
         self.any = bool(following)
 
     def place(self, data: mujoco.MjData) -> None:
@@ -42,8 +74,4 @@ class Coupling:
 
     def respond(self, data: mujoco.MjData, forces: Array, out: Array) -> None:
         """Write the accelerations that forces cause, rows (k, nv) of ``out`` for rows of ``forces``."""
-        mujoco.mj_solveM(self._model, data, out, forces)
-        if self.any:
-            A, pulled = self._held, self._pulled
-            mujoco.mj_solveM(self._model, data, pulled, A)
-            out -= np.linalg.solve(A @ pulled.T, A @ out.T).T @ pulled
+        respond(address(self._model), address(data), forces, self.held, out)

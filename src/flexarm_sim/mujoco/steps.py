@@ -8,14 +8,64 @@ import mujoco
 import numba
 import numpy as np
 
+from flexarm_core.compiled import kernel
+from flexarm_core.types import Array
 from flexarm_sim.backend import PlantDivergedError
-from flexarm_sim.friction.kernel import Index
-from flexarm_sim.friction.state import FrictionState
-from flexarm_sim.mujoco.coupling import Coupling
+from flexarm_sim.friction.kernel import Index, friction_step
+from flexarm_sim.friction.state import INSTANT, FrictionState
+from flexarm_sim.mujoco.coupling import Coupling, respond
+from flexarm_sim.mujoco.library import address, forward_skip, runge_kutta, sensor_velocity
 
 ALL, FORCES = int(mujoco.mjtStage.mjSTAGE_NONE), int(mujoco.mjtStage.mjSTAGE_VEL)  # stages to skip
 # the warnings for bad positions, velocities, accelerations and controls have consecutive numbers
 DIVERGENCE = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
+
+
+Rubbing = tuple[Index, Array, Array, Array]
+
+
+@kernel
+def rubbed_steps(
+    model: int,
+    data: int,
+    placed: bool,
+    motion: tuple[Array, Array, Array],
+    linear: tuple[Array, Array, Array],
+    friction: Rubbing,
+    h: float,
+    steps: int,
+    applied: Array,
+) -> None:
+    """Integrate steps with friction: mj_step in parts, as friction follows from the accelerations without it.
+
+    Args:
+        model: address of the model.
+        data: address of its data.
+        placed: whether what depends on positions and velocities only belongs to the present state.
+        motion: positions, velocities and accelerations (nv,) of all coordinates.
+        linear: units (n, nv), ``held`` (c, nv) of the coupling, and the response (n, nv) to the units.
+        friction: see ``FrictionState.memory``.
+        h: length of a step [s].
+        steps: their number; 0: accelerations and sensors are updated to the present state.
+        applied: (nv,) gets the friction.
+    """
+    joints, table, memory, work = friction
+    for k in range(max(steps, 1)):
+        applied[:] = 0.0
+        if placed and k == 0:
+            forward_skip(model, data, FORCES, 1)
+        else:
+            forward_skip(model, data, ALL, 1)
+            respond(model, data, linear[0], linear[1], linear[2])
+        friction_step(
+            joints, table, linear[2], motion[0], motion[1], motion[2], memory, work, h, steps == 0, applied
+        )  # fmt: skip
+        if steps > 0:
+            forward_skip(model, data, FORCES, 1)
+            runge_kutta(model, data, 4)
+        else:
+            sensor_velocity(model, data)
+            forward_skip(model, data, FORCES, 0)
 
 
 class MujocoSteps:
@@ -46,12 +96,14 @@ class MujocoSteps:
             coupling: joints that follow others.
         """
         self._model, self._data, self._joints, self._friction = model, data, joints, friction
-        self._max_step, self._coupling = max_step, coupling
+        self._max_step = max_step
         # views: MuJoCo writes to them
         self._motion = data.qpos, data.qvel, data.qacc
         self._applied, self._warnings = data.qfrc_applied, data.warning.number[DIVERGENCE]
-        self._units, self._response = np.zeros((2, len(joints), model.nv))
-        self._units[np.arange(len(joints)), joints] = 1.0
+        units, response = np.zeros((2, len(joints), model.nv))
+        units[np.arange(len(joints)), joints] = 1.0
+        self._places = address(model), address(data)
+        self._linear = units, coupling.held, response
         self._placed = False  # whether position- and velocity-dependent data belong to the present state
 
     def forget(self) -> None:
@@ -68,13 +120,7 @@ class MujocoSteps:
         if h != model.opt.timestep:
             model.opt.timestep, self._placed = h, False
         if friction:
-            for _ in range(steps):
-                # mj_step in parts: friction follows from the accelerations without it
-                self._accelerate_freely()
-                friction.step(*self._motion, self._response, h, self._applied)
-                mujoco.mj_forwardSkip(model, data, FORCES, 1)
-                mujoco.mj_RungeKutta(model, data, 4)
-                self._placed = False
+            self._rub(friction.memory, h, steps)
         else:
             mujoco.mj_step(model, data, steps)
         mujoco.mj_checkAcc(model, data)
@@ -90,25 +136,17 @@ class MujocoSteps:
         """
         model, data, friction = self._model, self._data, self._friction
         if friction:
-            self._accelerate_freely()
-            friction.look(*self._motion, self._response, self._applied)
-            mujoco.mj_sensorVel(model, data)
-            mujoco.mj_forwardSkip(model, data, FORCES, 0)
+            self._rub(friction.at_instant(), INSTANT, 0)
         else:
             mujoco.mj_forward(model, data)
         mujoco.mj_checkAcc(model, data)
         self._stop_if_diverged()
 
-    def _accelerate_freely(self) -> None:
-        """Compute the accelerations without friction, and the response to an effort on each joint."""
-        model, data = self._model, self._data
-        self._applied.fill(0.0)
-        if self._placed:
-            mujoco.mj_forwardSkip(model, data, FORCES, 1)
-            return
-        mujoco.mj_forwardSkip(model, data, ALL, 1)
-        self._coupling.respond(data, self._units, self._response)
-        self._placed = True
+    def _rub(self, friction: Rubbing, h: float, steps: int) -> None:
+        rubbed_steps(
+            *self._places, self._placed, self._motion, self._linear, friction, h, steps, self._applied
+        )  # fmt: skip
+        self._placed = steps == 0
 
     def _stop_if_diverged(self) -> None:
         if any(self._warnings.tolist()):
