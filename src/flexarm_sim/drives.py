@@ -152,7 +152,7 @@ class Drives:
             if self._terms is not None:
                 arm = backend.state()
                 command = command + self._terms.added(arm.position, arm.velocity)
-            return np.clip(command, -self._limits, self._limits)
+            return np.minimum(np.maximum(command, -self._limits), self._limits)
         w, state = self._bandwidth, backend.state()
         inertia, sampled = backend.joint_dynamics()
         bias = sampled + 0.5 * (sampled - (sampled if self._bias is None else self._bias))

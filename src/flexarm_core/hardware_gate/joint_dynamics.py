@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from flexarm_core.compiled import kernel
+from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
 from flexarm_core.types import ArmState, Array
 
@@ -39,18 +41,18 @@ class JointDynamics:
         if not self.model.m:
             return self.model.forward_dynamics(state, effort)
         inertia, bias = self.terms(state)
-        moving = effort - bias - self.model.D_m * state.velocity
-        return np.linalg.solve(inertia, moving).astype(np.float64, copy=False)
+        moving: Array = effort - bias - self.model.D_m * state.velocity
+        divide(inertia, moving[None])
+        return moving
 
     def terms(self, state: ArmState) -> tuple[Array, Array]:
         """Return ``H`` (n, n) and the effort (n,) at zero joint acceleration without damping; blocks overwrite both."""
         blocks = self.blocks(state)
         if self._terms is None:
-            inertia, bias = blocks.H_m, blocks.c_m
+            self._terms = blocks.H_m, blocks.c_m
             if self.model.m:
-                moved = np.linalg.solve(blocks.H_b, np.column_stack((blocks.H_bm, blocks.dH_bm_qd)))
-                inertia, bias = inertia - blocks.H_bm.T @ moved[:, :-1], bias - blocks.H_bm.T @ moved[:, -1]
-            self._terms = inertia, bias
+                self._terms = np.empty_like(blocks.H_m), np.empty_like(blocks.c_m)
+                over_free_base(blocks.H_b, blocks.H_bm, blocks.H_m, blocks.dH_bm_qd, blocks.c_m, *self._terms)
         return self._terms
 
     def blocks(self, state: ArmState) -> DynamicsBlocks:
@@ -58,3 +60,36 @@ class JointDynamics:
         if self._blocks is None or state is not self._state:
             self._state, self._blocks, self._terms = state, self.model.blocks(state, self._blocks), None
         return self._blocks
+
+
+@kernel
+def divide(inertia: Array, rows: Array) -> None:
+    """Replace efforts, rows of (k, n), by the accelerations that they cause with an inertia (n, n)."""
+    factor = inertia.copy()
+    cholesky(factor, factor.shape[0])
+    for k in range(rows.shape[0]):
+        cholesky_solve(factor, rows[k], factor.shape[0])
+
+
+@kernel
+def over_free_base(
+    H_b: Array, H_bm: Array, H_m: Array, dH_bm_qd: Array, c_m: Array, inertia: Array, bias: Array
+) -> None:
+    """Write ``H`` (n, n) and the effort (n,) at zero joint acceleration over a base that reacts; see the class."""
+    m, n = H_bm.shape
+    factor, moved = H_b.copy(), np.empty((n + 1, m))
+    cholesky(factor, m)
+    for i in range(m):
+        moved[n, i] = dH_bm_qd[i]
+        for j in range(n):
+            moved[j, i] = H_bm[i, j]
+    for k in range(n + 1):
+        cholesky_solve(factor, moved[k], m)
+    for i in range(n):
+        bias[i] = c_m[i]
+        for k in range(m):
+            bias[i] -= H_bm[k, i] * moved[n, k]
+        for j in range(n):
+            inertia[i, j] = H_m[i, j]
+            for k in range(m):
+                inertia[i, j] -= H_bm[k, i] * moved[j, k]

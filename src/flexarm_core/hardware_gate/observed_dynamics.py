@@ -35,7 +35,7 @@ import numpy as np
 
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite, number, numbers
-from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
+from flexarm_core.hardware_gate.joint_dynamics import JointDynamics, divide
 from flexarm_core.hardware_gate.limits import ACCELERATION, JointLimits
 from flexarm_core.hardware_gate.limits import VELOCITY as VELOCITY_LIMIT
 from flexarm_core.hardware_gate.load.tool_load import STEP, ToolLoad
@@ -130,8 +130,9 @@ class ObservedDynamics:
 
     def acceleration(self, state: ArmState, efforts: Array) -> Array:
         """Return the accelerations (k, n) that efforts (k, n) on the links cause."""
-        change = np.linalg.solve(self.inertia(state), (efforts - self.balance(state)).T)
-        found: Array = self._memory[Z] + change.T
+        found: Array = efforts - self.balance(state)
+        divide(self.inertia(state), found)
+        found += self._memory[Z]
         return found
 
     @property
@@ -195,7 +196,7 @@ class ObservedDynamics:
             return
         before_w = self._memory[W].copy()
         self._filled = 1.0 - (1.0 - self._filled) * math.exp(-dt / filtered)
-        least = FIRST if self._load.least.any() else LEAST
+        least = FIRST if np.count_nonzero(self._load.least) else LEAST
         _observe(
             self._memory, self._scalars, self._table, state.velocity, gravity, effort, self._dynamics.terms(state)[0],
             dt, filtered, self._filled, least, self._most,
@@ -203,7 +204,9 @@ class ObservedDynamics:
         if not self._bends:
             model, w, z = self._dynamics.model, self._memory[W], self._memory[Z] / self._filled
             self._late = 2.0 * dt
-            self._escapes = not model.m and bool((np.abs(self.excess) > ESCAPES * self._table[VELOCITY_LIMIT]).any())
+            self._escapes = not model.m and bool(
+                np.count_nonzero(np.abs(self.excess) > ESCAPES * self._table[VELOCITY_LIMIT])
+            )
             self._load.observe(state, w, w - before_w, z, dt, self.share, late=self._late, escapes=self._escapes)
             self._loaded = self._escapes and bool(self._load.least.any())
 

@@ -24,7 +24,7 @@ def confirmed_friction(reference: JointReference, effort: Array) -> Array:
     if given is None:
         return np.zeros_like(effort)
     passed = given if reference.effort is None else given - (reference.effort - effort)
-    return np.clip(passed, np.minimum(given, 0.0), np.maximum(given, 0.0))
+    return np.minimum(np.maximum(passed, np.minimum(given, 0.0)), np.maximum(given, 0.0))
 
 
 class FlexibleEstimatorStage(Stage):

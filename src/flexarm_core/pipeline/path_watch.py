@@ -15,7 +15,6 @@ image follows the path, at a bandwidth ``w`` far below the modes::
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -86,7 +85,10 @@ class PathWatch:
         self._taken += share * (shift - self._taken)
         velocity = tool.velocity.copy()
         velocity[:3] -= rate
-        return replace(tool, position=tool.position - self._taken, velocity=velocity)
+        position = tool.position - self._taken
+        return CartesianReference(
+            tool.stamp, tool.frame, position, tool.rotation, velocity, tool.acceleration, tool.axes
+        )  # fmt: skip
 
     def _shift(self, flexible: FlexibleState | None, state: ArmState, frame: str) -> Array:
         """Return the displacement (3,) of the tool by bent links, in axes of the frame of the reference."""

@@ -61,7 +61,7 @@ class BaseWrenchInterfaces(Interfaces):
         shown = {
             "correction_weight": f"{stage.weight:.3f}",
             "contact": "yes" if estimate.contact else "no",
-            "bias": " ".join(f"{part:.4g}" for part in estimate.bias),
+            "bias": " ".join(f"{part:.4g}" for part in estimate.bias.tolist()),
         }
         if stage.controller is not None:
             shown["torque_bandwidth"] = f"{stage.controller.config.torque_loop.resolved_bandwidth():.4g} rad/s"

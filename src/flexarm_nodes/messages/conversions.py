@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -229,12 +230,17 @@ def _spatial(linear: Vector3, angular: Vector3) -> Array:
 def joint_readings_form(stamp: int, readings: Iterable[JointReading | None]) -> Form:
     """Return the joint state of measured joints; its arrays stay empty if no joint is measured."""
     there = [reading for reading in readings if reading is not None]
-    numbers = {
-        "position": _joined([reading.position for reading in there]),
-        "velocity": _joined([reading.velocity for reading in there]),
-        "effort": _joined([np.full(len(r.names), np.nan) if r.effort is None else r.effort for r in there]),
-    }
+    numbers = dict(zip(("position", "velocity", "effort"), joint_numbers(there), strict=True))
     return Form(JointState, numbers, {"name": tuple(name for one in there for name in one.names)}, stamp)
+
+
+def joint_numbers(readings: Sequence[JointReading]) -> list[Array]:
+    """Return positions, velocities and efforts of measured joints, an effort that is not known as NaN."""
+    return [
+        _joined([reading.position for reading in readings]),
+        _joined([reading.velocity for reading in readings]),
+        _joined([_unknown(len(one.names)) if one.effort is None else one.effort for one in readings]),
+    ]
 
 
 def true_joints_form(stamp: int, state: PlantState, names: tuple[str, ...]) -> Form:
@@ -257,6 +263,11 @@ def pose_form(stamp: int, frame: str, position: Array, rotation: Array) -> Form:
 def wrench_form(stamp: int, frame: str, wrench: Array) -> Form:
     """Return the WrenchStamped of ``[f; n]`` (6,)."""
     return Form(WrenchStamped, {"wrench": wrench}, {"header.frame_id": frame}, stamp)
+
+
+@cache
+def _unknown(count: int) -> Array:
+    return np.full(count, np.nan)
 
 
 def _joined(parts: Sequence[Array]) -> Array:

@@ -53,7 +53,7 @@ def true_outputs(
     if touches:
         found[topics.TRUE_CONTACT_WRENCH] = (
             WrenchStamped,
-            lambda stamp, now: wrench_form(stamp, world, np.sum(list(now.contacts.values()), axis=0)),
+            lambda stamp, now: wrench_form(stamp, world, sum(now.contacts.values(), np.zeros(6))),
         )
     if friction:
         found[topics.TRUE_JOINT_FRICTION] = (

@@ -27,7 +27,7 @@ from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.hardware_gate.output import gate_words
 from flexarm_nodes.hardware_gate.parameters import gate_stage
 from flexarm_nodes.messages.cdr import message_reader
-from flexarm_nodes.messages.conversions import joint_readings_form, wrench_form
+from flexarm_nodes.messages.conversions import joint_numbers, joint_readings_form, wrench_form
 from flexarm_nodes.messages.flexible import imu_form, strain_form
 from flexarm_nodes.messages.form import Form, FormWriter
 from flexarm_nodes.node import topics
@@ -60,7 +60,6 @@ from flexarm_tools.run.runner import natural_period
 from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, Scenario
 
 reader_of = cache(message_reader)
-JOINT_FIELDS = ("position", "velocity", "effort")
 LEVELS = {OK: "info", WARN: "warn", ERROR: "error"}
 REPEAT_AFTER = 0.5  # [s] simulation time in which a status that only changes its text is told once
 SHOWN = 50  # ticks between two updates of the progress
@@ -221,6 +220,7 @@ class ProcessRun:
                 if (topic := mapped.get(topic, topic)) in self._rows.fills or topic in self._rows.texts:
                     self._outputs.append((topic, out.brief or out.make))
         self._writers: dict[str, FormWriter] = defaultdict(FormWriter)  # by topic
+        self._named: list[tuple[str, ...]] | None = None  # of the newest joint state, if it was usable
         self._taken: dict[str, Form] = {}  # by topic, the newest form that was read as a message and was usable
         self._blocks = {topic: FormBlocks(partial(fill, self._known)) for topic, fill in self._rows.fills.items()}
         self._tick: Tick | None = None
@@ -327,7 +327,7 @@ class ProcessRun:
                 except InputError as error:
                     self._tell(CONTROL_LOOP, ERROR, str(error), said.stamp)
         try:
-            joints = self._joints(joint_readings_form(said.stamp, (said.joints, said.elastic)))
+            joints = self._joints(said)
         except InputError as error:
             command = pipeline.refuse(said.stamp, str(error))
             self._tell(CONTROL_LOOP, *gate_words(pipeline.gate.gate.status, topics.RESET_GATE), said.stamp)
@@ -340,20 +340,19 @@ class ProcessRun:
             self._tell(name, ERROR, failed, said.stamp)
         return tick.command
 
-    def _joints(self, form: Form) -> FlexibleSample:
-        """Return the sample of a joint state.
+    def _joints(self, said: Measurement) -> FlexibleSample:
+        """Return the sample of the joint state of a measurement.
 
         Raises:
             InputError: it is not usable.
         """
-        readings, topic = self._loop.readings, topics.JOINT_STATES
-        if self._is_like_last(topic, form, JOINT_FIELDS):
-            sample = readings.joint_numbers(form.stamp or 0, _arrays(form, JOINT_FIELDS))
-            if sample is not None:
-                return sample
-        self._taken.pop(topic, None)
-        joints = readings.joints(self._writers[topic].write(form))
-        self._taken[topic] = form
+        readings, there = self._loop.readings, [one for one in (said.joints, said.elastic) if one is not None]
+        names = [one.names for one in there]
+        if names == self._named and (sample := readings.joint_numbers(said.stamp, joint_numbers(there))) is not None:
+            return sample
+        self._named = None
+        joints = readings.joints(self._writers[topics.JOINT_STATES].write(joint_readings_form(said.stamp, there)))
+        self._named = names
         return joints
 
     def _is_like_last(self, topic: str, form: Form, fields: Sequence[str]) -> bool:

@@ -144,7 +144,7 @@ class ToolLoad:
         to.inertia[:], to.weight[:] = blocks.H_m, blocks.c_m
         if model.m:
             to.q[n:], to.v[n:], to.motion[n:] = state.deflection, state.deflection_rate, 0.0
-            if state.deflection.any() or state.deflection_rate.any():
+            if np.count_nonzero(state.deflection) or np.count_nonzero(state.deflection_rate):
                 to.motion[n:] = -(model.D_b @ state.deflection_rate + model.K_b @ state.deflection + blocks.c_b)
                 _swing(blocks.H_b, blocks.H_bm, z, to.motion[n:], to.effort, to.variance)
             else:  # the base rests, or is unknown

@@ -12,7 +12,6 @@ The gain at standstill is 0; at the softest mode the phase leads by ``atan(CORNE
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -49,4 +48,5 @@ class WashOut:
             self._corner, elapsed = CORNER * float(self._model.natural_frequencies(state)[0]), 0.0
         self._stamp = state.stamp
         self._slow += -math.expm1(-self._corner * elapsed) * (state.deflection_rate - self._slow)
-        return replace(state, deflection_rate=state.deflection_rate - self._slow)
+        rate = state.deflection_rate - self._slow
+        return ArmState(state.stamp, state.position, state.velocity, state.deflection, rate)
