@@ -15,7 +15,7 @@ from flexarm_tools.metrics.figures import Figure, parse_goal, ratio
 from flexarm_tools.process.exit_status import EXIT_BUSY
 from flexarm_tools.recording.recording import RunEvent
 from flexarm_tools.run.session import run_file
-from flexarm_tools.scenario.expected import Expected, too_busy
+from flexarm_tools.scenario.expected import Expected, first_words, too_busy
 
 SCENARIO = """
 title: {mode}
@@ -83,6 +83,20 @@ def test_what_a_late_machine_causes_is_expected_of_it_and_nothing_else(record):
     )
     assert Expected().beyond(replace(busy, events=(blamed,))) == ("died: gate",)
     assert len(Expected().beyond(replace(busy, events=(blamed,), trips=2))) == 2  # the other one has another cause
+
+
+def test_errors_that_are_expected_are_one_line_and_what_a_loop_repeats_of_its_stages_is_none(record):
+    said = [RunEvent(0.1 * i, "law", "error", f"{i} mm from its path") for i in range(1, 8)]
+    said += [RunEvent(event.time, "control_loop", "warn", f"law: {event.message}") for event in said]
+    recording = replace(record(lambda t: 0.0 * t, duration=1.0), events=(*said, RunEvent(0.3, "gate", "warn", "late")))
+    lines = first_words(recording, expected=("law",))
+    assert lines == [
+        "as expected, law reports errors (7), the first at 0.100 s: 1 mm from its path",
+        "WARN     0.300 s  gate: late",
+    ]
+    lines = first_words(recording)
+    assert lines[0] == "ERROR    0.100 s  law: 1 mm from its path" and len(lines) == 5
+    assert lines[3].endswith("law: 4 more like these in the report")
 
 
 def test_a_ratio_with_a_figure_that_is_not_judged_is_not_judged():

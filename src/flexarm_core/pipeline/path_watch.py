@@ -75,7 +75,8 @@ class PathWatch:
             position = self._model.tool_kinematics(state, tool.frame).position
             away = float(np.linalg.norm((tool.position - position - shift)[tool.axes[:3]]))
             far = away > (RESUME * tolerance if self.off else tolerance)
-            self.off = f"the tool is {1e3 * away:.2g} mm from its path, tolerance {1e3 * tolerance:.3g} mm" * far
+            over = "" if away > tolerance else f", cleared below {1e3 * RESUME * tolerance:.3g} mm"
+            self.off = f"the tool is {1e3 * away:.2g} mm from its path, tolerance {1e3 * tolerance:.3g} mm{over}" * far
         else:
             self.off = ""
         if bandwidth == 0.0 or self._bent is None:

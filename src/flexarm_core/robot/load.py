@@ -15,7 +15,7 @@ from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.robot.xacro_switch import NO_XACRO
-from flexarm_core.robot.xml_reader import MOST_CHARACTERS
+from flexarm_core.robot.xml_reader import MOST_CHARACTERS, with_prefixes
 from flexarm_core.text_file import read_text
 
 
@@ -50,7 +50,7 @@ def load_robot_description(path: str | Path, arguments: dict[str, str] | None = 
     if path.suffix != ".xacro":
         if arguments:
             raise RobotDescriptionError(f"'{path.name}' is no .xacro file: it takes no arguments {sorted(arguments)}")
-        return text
+        return with_prefixes(text)
     if os.environ.get(NO_XACRO):
         raise RobotDescriptionError(
             f"'{path}' is xacro, a program that would run here, and --no-xacro refuses it: ask for the plain URDF"

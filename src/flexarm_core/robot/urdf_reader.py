@@ -39,7 +39,7 @@ from flexarm_core.robot.held_joints import (
     write_held,
 )
 from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
-from flexarm_core.robot.xml_reader import read_robot_xml
+from flexarm_core.robot.xml_reader import read_robot_xml, with_prefixes
 from flexarm_core.types import Array
 
 GRAY = (0.6, 0.6, 0.65, 1.0)  # color of shapes without a material
@@ -63,6 +63,7 @@ def parse_robot_description(
         RobotDescriptionError: the text is not valid XML or URDF, fails the checks for dynamics, or has invalid
             ``<flexibility>`` or ``<ros2_control>`` tags.
     """
+    text = with_prefixes(text) if isinstance(text, str) else text
     element = read_robot_xml(text)
     if add_drive_links(element):
         text = ElementTree.tostring(element, encoding="unicode")

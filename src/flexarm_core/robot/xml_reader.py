@@ -79,6 +79,14 @@ def read_robot_xml(text: str, name: str = "") -> Element:
     return element
 
 
+def with_prefixes(text: str) -> str:
+    """Declare the prefixes of names such as ``drake:acceleration`` that are not, as URDF readers do without."""
+    declared = {"xml", "xmlns", *re.findall(r"\bxmlns:([\w.-]+)", text)}
+    used = sorted(set(re.findall(r"[<\s]([A-Za-z_][\w.-]*):[\w.-]+(?=[\s=/>])", text)) - declared)
+    names = "".join(f' xmlns:{prefix}="{prefix}"' for prefix in used)
+    return re.sub(r"<robot\b", lambda tag: tag[0] + names, text, count=1) if used else text
+
+
 def check_known(tag: Element, attributes: Iterable[str], parts: Iterable[str] = ()) -> None:
     """Raise RobotDescriptionError if an element has an unknown attribute or child, or several ``<origin>``."""
     for kind, found, valid in (

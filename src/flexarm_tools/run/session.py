@@ -128,7 +128,7 @@ def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool, eng
                 raise
             recording = run_scenario(started, progress, folder / "logs" / name)
     progress.end(f"{recording.ticks} ticks")
-    for line in first_words(recording):
+    for line in first_words(recording, started.expected.errors):
         print(f"    {line}", flush=True)
     recording.save(folder / "recordings" / f"{name}.npz")
     figures = compute_figures(scenario.figures, recording)
@@ -159,6 +159,9 @@ def _conclude(
         print(f"  {mark} {figure.name:<{width}}  {bound}{figure.value:.4g} {figure.unit}{goal}")
     for text in texts:
         print(f"  FAIL {text}")
+    goals = [figure for figure in figures if figure.judged and figure.goal]
+    if goals and holds and not texts:
+        print(f"  {'all ' if len(goals) > 1 else ''}{len(goals)} goal{'s hold' if len(goals) > 1 else ' holds'}")
     print(f"  {folder / 'metrics.json'}\n  {folder / 'report.html'}", flush=True)
     if _interrupted(unexpected):
         return EXIT_INTERRUPTED

@@ -89,17 +89,32 @@ def errors(recording: Recording) -> list[RunEvent]:
     ]
 
 
-def first_words(recording: Recording, most: int = 3) -> list[str]:
-    """Format the first errors of each node, or its first warnings if it reported no errors, as lines to print."""
+def first_words(recording: Recording, expected: tuple[str, ...] = (), most: int = 3) -> list[str]:
+    """Format the first errors of each node, or its first warnings if it reported no errors, as lines to print.
+
+    What a ``control_loop`` repeats of its stages is left out.
+
+    Args:
+        recording: the run.
+        expected: nodes that may report errors; of these, the first one is printed with the number of all.
+        most: largest number of lines of a node.
+    """
     lines = []
-    events = [event for event in recording.events if event.message != recording.ended_early]
-    for source in dict.fromkeys(event.source for event in events if event.level in ("error", "warn")):
+    sources = tuple(f"{source}: " for source in {event.source for event in recording.events})
+    told = ("error", "warn")
+    events = [
+        event
+        for event in recording.events
+        if event.level in told and event.message != recording.ended_early and not event.message.startswith(sources)
+    ]
+    for source in dict.fromkeys(event.source for event in events):
         reported = [event for event in events if event.source == source]
-        for level in ("error", "warn"):
-            chosen = [event for event in reported if event.level == level]
-            if chosen:
-                lines += [f"{level.upper():<5} {e.time:8.3f} s  {source}: {e.message}" for e in chosen[:most]]
-                if len(chosen) > most:
-                    lines.append(f"{'':<5} {'':>8}    {source}: {len(chosen) - most} more like these in the report")
-                break
+        chosen = [event for event in reported if event.level == "error"] or reported
+        if source in expected and chosen[0].level == "error":
+            first = f"{chosen[0].time:.3f} s: {chosen[0].message}"
+            lines.append(f"as expected, {source} reports errors ({len(chosen)}), the first at {first}")
+            continue
+        lines += [f"{e.level.upper():<5} {e.time:8.3f} s  {source}: {e.message}" for e in chosen[:most]]
+        if len(chosen) > most:
+            lines.append(f"{'':<5} {'':>8}    {source}: {len(chosen) - most} more like these in the report")
     return lines

@@ -74,7 +74,7 @@ def test_a_tool_off_its_path_is_said_until_it_is_half_way_back(frame: str) -> No
         watch.take(modes(tick), state(tick), reference(shift + [0.0, far, 0.0], frame), 3e-3, 0.0)
         said.append(watch.off)
     assert said == ["", "the tool is 3.1 mm from its path, tolerance 3 mm", said[2], "", ""]
-    assert said[2].startswith("the tool is 1.6 mm")
+    assert said[2] == "the tool is 1.6 mm from its path, tolerance 3 mm, cleared below 1.5 mm"
 
 
 def test_axes_that_are_not_tracked_do_not_count_and_without_a_tolerance_nothing_does() -> None:

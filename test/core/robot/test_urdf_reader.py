@@ -10,6 +10,7 @@ import pytest
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.robot.xml_reader import with_prefixes
 
 
 def test_planar_3r_has_the_papers_numbers(planar_3r_text):
@@ -60,6 +61,18 @@ def _changed(text: str, pattern: str, replacement: str) -> str:
 def test_a_wrong_description_is_refused_and_the_joint_or_link_is_named(planar_3r_text, pattern, replacement, said):
     with pytest.raises(RobotDescriptionError, match=re.compile(said, re.DOTALL)):
         parse_robot_description(_changed(planar_3r_text, pattern, replacement))
+
+
+def test_a_prefix_that_is_not_declared_is_read_as_urdf_readers_do(planar_3r_text):
+    limit = '<limit drake:acceleration="2" '
+    text = _changed(planar_3r_text, "<limit ", limit)
+    text = _changed(text, "</robot>", "<gz:plugin gz:at=''/><!-- at 12:30 --></robot>")
+    read, plain = parse_robot_description(text), parse_robot_description(planar_3r_text)
+    assert {name: joint.effort_limit for name, joint in read.joints.items()} == {
+        name: joint.effort_limit for name, joint in plain.joints.items()
+    }
+    declared = _changed(text, "<robot ", '<robot xmlns:drake="http://drake.mit.edu" xmlns:gz="gz" ')
+    assert with_prefixes(declared) == declared
 
 
 def test_an_elastic_joint_outboard_of_an_actuated_one_is_refused(planar_3r_text):
