@@ -43,3 +43,10 @@ class Progress:
             f"{chr(13) if self._terminal else ''}  {self._title:<28} {result} in {wall:.0f} s{' ' * 40}".rstrip(),
             flush=True,
         )
+
+
+class Quiet(Progress):
+    """Shows the end of a run only."""
+
+    def show(self, now: float, end: float) -> None:
+        """Show nothing."""

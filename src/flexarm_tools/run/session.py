@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from flexarm_core.errors import ConfigError, FlexarmError
@@ -12,8 +16,10 @@ from flexarm_tools.metrics.figures import Figure, compute_figures, write_figures
 from flexarm_tools.process.domain import TakenDomainError
 from flexarm_tools.process.end_request import EndRequest, InterruptedRunError
 from flexarm_tools.process.exit_status import EXIT_BUSY, EXIT_FAILED, EXIT_INTERRUPTED
-from flexarm_tools.process.progress import Progress
+from flexarm_tools.process.progress import Progress, Quiet
+from flexarm_tools.recording.recording import load_recording
 from flexarm_tools.report.report import Run, write_run_report, write_study_report
+from flexarm_tools.run.beside import Beside
 from flexarm_tools.run.composition import compose_simulation, in_one_process
 from flexarm_tools.run.in_process import run_in_process
 from flexarm_tools.run.parameter_file import write_parameter_file
@@ -22,7 +28,7 @@ from flexarm_tools.run.runner import run_scenario
 from flexarm_tools.scenario.expected import first_words, too_busy
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import Scenario
-from flexarm_tools.scenario.study import compute_study_figures, is_study, is_sweep, load_study
+from flexarm_tools.scenario.study import Study, compute_study_figures, is_study, is_sweep, load_study
 
 NODES, PROCESS, FIRST = "nodes", "process", "first"
 
@@ -71,25 +77,61 @@ def _run_study(path: Path, mode: str, folder: Path, mcap: bool, engine: str) -> 
     study = load_study(path)
     _make(folder)
     print(f"{study.title}: {len(study.scenarios)} runs", flush=True)
-    runs: list[Run] = []
+    found: dict[str, Run] = {}
     unexpected: dict[str, tuple[str, ...]] = {}
-    for name, scenario in study.scenarios.items():
+    origin = provenance(study.scenarios.values())
+
+    def here(name: str) -> None:
         try:
-            runs.append(_run(name, scenario, mode, folder, mcap, _engine_of(engine, not runs or mcap)))
-            unexpected[name] = runs[-1].unexpected
+            used = _engine_of(engine, name == first or mcap)
+            found[name] = _run(name, study.scenarios[name], mode, folder, mcap, used)
+            unexpected[name] = found[name].unexpected
         except FlexarmError as error:  # continue with the other runs; the figures of this run are missing and fail
             if isinstance(error, TakenDomainError):  # so it would be for each run
                 raise
             print(f"  {name}: {error}", file=sys.stderr, flush=True)
             unexpected[name] = (str(error).splitlines()[0],)
-            if not runs and isinstance(error, InterruptedRunError):
+            if not found and isinstance(error, InterruptedRunError):
                 raise
-        if _interrupted(unexpected):
-            break
+
+    def come(ends: Callable[[], bool] | None = None) -> None:
+        for name, (said, figures) in beside.results(ends):
+            print(said, end="", flush=True)
+            scenario = replace(study.scenarios[name], mode=mode or study.scenarios[name].mode)
+            scenario = replace(scenario, expected=in_one_process(scenario).expected)
+            recording = load_recording(folder / "recordings" / f"{name}.npz")
+            found[name] = Run(name, scenario, recording, figures)
+            unexpected[name] = found[name].unexpected
+
+    first, *others = study.scenarios
+    with Beside(partial(_in_another, study, mode, folder), others, _processes(study, mode, mcap, engine)) as beside:
+        here(first)
+        if first in found and others and not _interrupted(unexpected):  # something to look at while the others run
+            write_run_report(folder / "report.html", found[first], origin)
+            print(f"    {folder / 'report.html'} shows it; the others follow", flush=True)
+        while not _interrupted(unexpected) and (name := beside.take()) is not None:
+            here(name)
+            beside.known(name)
+            come()
+        if not _interrupted(unexpected):
+            with EndRequest() as end:
+                come(lambda: bool(end.made))
+            for name in beside.rest():
+                if end.made:
+                    unexpected[name] = (f"interrupted by {end.made}",)
+                else:  # it needs nodes, or its process has ended
+                    here(name)
+    runs = [found[name] for name in study.scenarios if name in found]
     figures = compute_study_figures(study, {run.name: run.figures for run in runs})
-    origin = provenance(study.scenarios.values())
     write_study_report(folder / "report.html", study, runs, figures, origin)
     return _conclude(folder, figures, unexpected, origin)
+
+
+def _processes(study: Study, mode: str, mcap: bool, engine: str) -> int:
+    """Return in how many other processes scenarios of a study run: none, where they could disturb real time."""
+    lockstep = all((mode or scenario.mode) == "lockstep" for scenario in study.scenarios.values())
+    alone = engine == NODES or mcap or not lockstep
+    return 0 if alone else len(os.sched_getaffinity(0)) - 1
 
 
 def _make(folder: Path) -> None:
@@ -106,9 +148,22 @@ def _engine_of(engine: str, with_nodes: bool) -> str:
     return (NODES if with_nodes else FIRST) if engine == FIRST else engine
 
 
-def _run(name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool, engine: str) -> Run:
+def _in_another(study: Study, mode: str, folder: Path, name: str) -> tuple[str, tuple[Figure, ...]] | None:
+    """Run a scenario of a study in a process beside; return what is printed, and figures; None: it cannot."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(said):
+            run = _run(name, study.scenarios[name], mode, folder, False, PROCESS, Quiet(study.scenarios[name].title))
+    except FlexarmError:  # it is run again here, which says what is wrong
+        return None
+    return said.getvalue(), run.figures
+
+
+def _run(
+    name: str, scenario: Scenario, mode: str, folder: Path, mcap: bool, engine: str, progress: Progress | None = None
+) -> Run:
     scenario = replace(scenario, mode=mode or scenario.mode)
-    progress = Progress(scenario.title)
+    progress = progress or Progress(scenario.title)
     listened = folder / "recordings" / f"{name}.mcap" if mcap else None
     started = in_one_process(scenario) if scenario.composed or engine == PROCESS else scenario
     if engine == NODES:
