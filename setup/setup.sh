@@ -160,19 +160,19 @@ if [[ $(cat install/made-from 2> /dev/null || true) != "$wanted" || ! -e build/f
     check_compilers
     # Anew, since links to files that are gone would stay; what is compiled is kept in build/.
     rm -rf install
-    step "building the flexarm package (messages, nodes)" build_overlay
+    step "building the flexarm package: messages, nodes (a minute or two)" build_overlay
     echo "$wanted" > install/made-from
 fi
 # Compiling takes longer than a node may take to start; links to changed kernels count as changed. `make first` leaves it
 # out, as a run in one process compiles only what it needs.
 if [[ ${FLEXARM_COMPILE_AHEAD:-ON} != OFF ]] && [[ ! -e install/warmed || -n $(find src/flexarm_core src/flexarm_sim -name '*.py' -newer install/warmed) ]]; then
-    step "compiling what is compiled (minutes, once)" compile_kernels
+    step "compiling the numerical kernels (some minutes, once)" compile_kernels
     touch install/warmed
 fi
 if [[ ${FLEXARM_COMPILE_AHEAD:-ON} != OFF && ! -e $venv/byte-compiled ]]; then
-    step "compiling modules to byte code" compile_modules
+    step "compiling Python modules to byte code (a minute, once)" compile_modules
     touch "$venv/byte-compiled"
 fi
 # Nodes start faster from byte code; links to changed modules are compiled here, also where PYTHONDONTWRITEBYTECODE is set.
 "$venv/bin/python" -m compileall -q install/flexarm || true
-say "ready: .venv/bin/flexarm"
+say "ready: .venv/bin/flexarm --help"

@@ -15,7 +15,6 @@ from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.check.arm import find_arm
 from flexarm_tools.check.first_run import POSTURES, clear_postures
 from flexarm_tools.check.posture import RobotBodies
-from flexarm_tools.report.solids import with_own_meshes
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 
@@ -24,7 +23,7 @@ def of_others(name: str) -> ArmModel:
     for folder in Path(pin.__file__).resolve().parents:
         file = folder / EXAMPLE_ROBOTS / name
         if file.is_file():
-            text = with_own_meshes(load_robot_description(file), file)
+            text = load_robot_description(file)
             arm = find_arm(text, "", None)
             return ArmModel(parse_robot_description(text, massless=True, held=arm.held), arm.tool_frame)
     pytest.skip("this robot comes with the package example-robot-data: pip install example-robot-data")

@@ -11,9 +11,11 @@ import pytest
 import trimesh
 from browser import CHROMIUM, Browser
 
+from flexarm_core.robot.load import load_robot
 from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.uri import with_own_meshes
 from flexarm_tools.report.report import MOST_TRIANGLES, Run, write_run_report
-from flexarm_tools.report.solids import Solid, further_solids, simplified, with_own_meshes
+from flexarm_tools.report.solids import Solid, further_solids, simplified
 
 SIZE = (0.9, 0.16, 0.12)  # [m] of the mesh
 
@@ -143,3 +145,16 @@ def test_a_mesh_has_the_unit_and_the_colors_of_its_file_and_else_those_of_the_de
     np.testing.assert_allclose(np.ptp(by_color[76, 76, 76].vertices, axis=0), 2.0 * 0.0254, rtol=0.02)
     (painted,) = found["link2"]
     assert painted.color == (0.0, 1.0, 0.0)
+
+
+def test_meshes_beside_a_description_are_found_from_what_nodes_and_recordings_get_of_it(tmp_path, planar_3r_text):
+    """Also through ``..``, as in the robots of Dexmate; out of a package it leads nowhere."""
+    (tmp_path / "meshes").mkdir()
+    (tmp_path / "robots").mkdir()
+    trimesh.creation.icosphere().export(tmp_path / "meshes" / "link.stl")
+    mesh = '<visual><geometry><mesh filename="../meshes/link.stl"/></geometry></visual>'
+    file = tmp_path / "robots" / "arm.urdf"
+    file.write_text(planar_3r_text.replace('<link name="link1">', f'<link name="link1">{mesh}'))
+    said: list[str] = []
+    found = further_solids(load_robot(file), said.append)
+    assert not said and len(found["link1"][0].faces) == len(trimesh.creation.icosphere().faces)

@@ -17,6 +17,7 @@ from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.robot.xacro_switch import NO_XACRO
 from flexarm_core.robot.xml_reader import MOST_CHARACTERS, with_prefixes
 from flexarm_core.text_file import read_text
+from flexarm_core.uri import with_own_meshes
 
 
 def load_robot(path: str | Path, arguments: dict[str, str] | None = None) -> RobotDescription:
@@ -35,6 +36,8 @@ def load_robot(path: str | Path, arguments: dict[str, str] | None = None) -> Rob
 def load_robot_description(path: str | Path, arguments: dict[str, str] | None = None) -> str:
     """Return the URDF text of a ``.urdf`` or ``.xacro`` file.
 
+    Meshes that are found only from its folder are named by their paths, so that views and recordings find them too.
+
     Args:
         path: file to read; files with the suffix ``.xacro`` are expanded.
         arguments: xacro arguments, name to value.
@@ -50,7 +53,7 @@ def load_robot_description(path: str | Path, arguments: dict[str, str] | None = 
     if path.suffix != ".xacro":
         if arguments:
             raise RobotDescriptionError(f"'{path.name}' is no .xacro file: it takes no arguments {sorted(arguments)}")
-        return with_prefixes(text)
+        return with_own_meshes(with_prefixes(text), path)
     if os.environ.get(NO_XACRO):
         raise RobotDescriptionError(
             f"'{path}' is xacro, a program that would run here, and --no-xacro refuses it: ask for the plain URDF"
@@ -60,4 +63,4 @@ def load_robot_description(path: str | Path, arguments: dict[str, str] | None = 
         expanded: str = document.toprettyxml(indent="  ")
     except Exception as error:  # xacro, expat and ament_index raise different types
         raise RobotDescriptionError(f"xacro cannot expand '{path}': {' '.join(str(error).split())}") from error
-    return expanded
+    return with_own_meshes(expanded, path)

@@ -21,7 +21,6 @@ from flexarm_tools.check.repair import write_new
 from flexarm_tools.check.stages import stage_step
 from flexarm_tools.check.start import propose, start_steps
 from flexarm_tools.metrics.modal_frequencies import modal_frequencies
-from flexarm_tools.report.solids import with_own_meshes
 
 
 def check_robot(
@@ -68,7 +67,7 @@ def check_robot(
         offer = f"  `flexarm check {path.name} --write FIRST.yaml` goes on with a copy in which"
         return "\n".join([report, offer, *(f"    {one}" for one in completed.assumed)]), usable
     copy = write.with_name(f"{write.stem}_robot.urdf")
-    write_new(copy, with_own_meshes(completed.text, path))
+    write_new(copy, completed.text)
     report, usable = _check_text(copy, completed.text, write, tool_frame, {}, first_run, held, say, completed.assumed)
     if not usable:
         copy.unlink()
@@ -89,7 +88,6 @@ def _check_text(
 ) -> tuple[str, bool]:
     """Check the text of a description, and write a scenario for its file; see :func:`check_robot`."""
     try:
-        text = with_own_meshes(text, path)
         arm = find_arm(text, tool_frame, held)
         description = parse_robot_description(text, massless=True, held=arm.held)
         flexible = load_flexible_links(description)

@@ -310,6 +310,8 @@ def _missing(robots: Sequence[Mapping[str, Any]]) -> str:
     for reason, those in meshes.items():
         more = f" and {len(those) - NAMED} more" if len(those) > NAMED else ""
         parts.append(f"{reason} ({', '.join(those[:NAMED])}{more})")
+    if len(parts) > NAMED:
+        parts = [*parts[:NAMED], f"and {len(parts) - NAMED} more"]
     return f'<p class="hint missing">Drawn by rods or collision shapes: {escape("; ".join(parts))}.</p>'
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import RobotDescription, Shape
 from flexarm_core.types import Array
-from flexarm_core.uri import resolve_uri
+from flexarm_core.uri import find_mesh
 
 ROD_RADIUS = 0.02  # radius of the rods for links without geometry, relative to the longest rod
 THICK = 0.06  # [m] radius of links without geometry, for what they touch
@@ -136,42 +135,6 @@ def shape_solid(shape: Shape) -> Solid:
     return Solid(np.array(mesh.vertices), np.array(mesh.faces), (red, green, blue))
 
 
-def _mesh_file(uri: str, file: Path | None) -> Path:
-    """Return the file of a mesh; ``..`` leads nowhere."""
-    try:
-        return resolve_uri(uri)
-    except RobotDescriptionError:
-        package, _, path = uri.removeprefix("package://").partition("/")
-        if file is not None and ".." not in Path(uri).parts:
-            # the folder of the package may have another name
-            above = sorted(file.resolve().parents, key=lambda folder: folder.name != package)
-            for found in [folder / path for folder in above] if uri.startswith("package://") else [file.parent / uri]:
-                if found.is_file():
-                    return found
-        raise
-
-
-def _is_found(uri: str) -> bool:
-    """Return whether a mesh is found from everywhere."""
-    try:
-        return bool(resolve_uri(uri))
-    except RobotDescriptionError:
-        return False
-
-
-def with_own_meshes(text: str, file: Path) -> str:
-    """Return a description for another folder: meshes that are found only from its own are named by their paths."""
-
-    def named(match: re.Match[str]) -> str:
-        try:
-            found = _mesh_file(match[1], file).resolve()
-        except (RobotDescriptionError, OSError):
-            return match[0]
-        return match[0] if _is_found(match[1]) else f'filename="{found.as_uri()}"'
-
-    return re.sub(r'filename="([^"]+)"', named, text)
-
-
 def _meshes(
     link: ElementTree.Element,
     kind: str,
@@ -187,7 +150,7 @@ def _meshes(
             continue
         uri = mesh.get("filename", "")
         try:
-            parts = _by_color(_mesh_file(uri, file))
+            parts = _by_color(find_mesh(uri, file))
         except (RobotDescriptionError, OSError, ValueError, ImportError, KeyError) as error:
             reason = str(error).partition(f"'{uri}': ")[2] or str(error)
             complain(f"mesh {Path(uri).name} of link '{link.get('name')}' is not shown: {reason}")
