@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
@@ -56,6 +58,7 @@ class VibrationStage(Stage):
     """
 
     name = "rns_vibration_controller"
+    _loaded: ClassVar[bool] = False  # whether this process has checked gains before
 
     def __init__(
         self,
@@ -140,9 +143,10 @@ class VibrationStage(Stage):
         try:
             if position is not None and known:
                 self._check(config, ArmState(0, position, still, none, none), None)
-            else:
+            elif not VibrationStage._loaded:
                 middle = 0.5 * (np.maximum(model.lower, -np.pi) + np.minimum(model.upper, np.pi))
                 self._check_at(middle, config, self.task or ToolTask(), NO_MARGIN)
+                VibrationStage._loaded = True
         except FlexarmError as error:
             if known:
                 raise ConfigError(str(error)) from error
