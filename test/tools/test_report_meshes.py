@@ -14,7 +14,7 @@ from browser import CHROMIUM, Browser
 from flexarm_core.robot.load import load_robot
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.uri import with_own_meshes
-from flexarm_tools.report.report import MOST_TRIANGLES, Run, write_run_report
+from flexarm_tools.report.report import MOST_TRIANGLES, Run, _missing, write_run_report
 from flexarm_tools.report.solids import Solid, further_solids, simplified
 
 SIZE = (0.9, 0.16, 0.12)  # [m] of the mesh
@@ -158,3 +158,10 @@ def test_meshes_beside_a_description_are_found_from_what_nodes_and_recordings_ge
     said: list[str] = []
     found = further_solids(load_robot(file), said.append)
     assert not said and len(found["link1"][0].faces) == len(trimesh.creation.icosphere().faces)
+
+
+def test_the_report_names_three_meshes_that_are_not_found_and_counts_the_others():
+    said = [f"mesh {i}.stl of link 'l{i}' is not shown: '../{i}.stl' is not there" for i in range(20)]
+    line = _missing([{"missing": said}])
+    assert "../2.stl" in line and "../3.stl" not in line and "; and 17 more." in line
+    assert line.count("mesh") == 3
