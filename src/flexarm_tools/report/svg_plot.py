@@ -71,12 +71,13 @@ def decimate(x: Array, y: Array, columns: int = COLUMNS) -> tuple[Array, Array]:
     if len(x) <= 4 * columns:
         return x, y
     keep: set[int] = set()
-    edges = np.linspace(0, len(x), columns + 1).astype(int)
+    edges = np.linspace(0, len(x), columns + 1).astype(int).tolist()
+    unknown, finite = np.isnan(y), np.isfinite(y)
+    low, high = np.where(unknown, np.inf, y), np.where(unknown, -np.inf, y)
     for begin, end in itertools.pairwise(edges):
-        part = y[begin:end]
-        keep |= {int(begin), int(end) - 1}
-        if np.isfinite(part).any():
-            keep |= {int(begin + np.nanargmin(part)), int(begin + np.nanargmax(part))}
+        keep |= {begin, end - 1}
+        if finite[begin:end].any():
+            keep |= {begin + int(low[begin:end].argmin()), begin + int(high[begin:end].argmax())}
     chosen = np.array(sorted(keep))
     return x[chosen], y[chosen]
 
