@@ -115,8 +115,7 @@ PLANTED = (
     ),
     Planted(
         "damping that is told is compensated in a stop", f"{GATE}/joint_dynamics.py",
-        "inertia, bias = blocks.H_m, blocks.c_m\n",
-        "inertia, bias = blocks.H_m, blocks.c_m + self.model.D_m * state.velocity\n",
+        "blocks.c_m, *self._terms)", "blocks.c_m + self.model.D_m * state.velocity, *self._terms)",
         f"{CORE_TESTS}/test_joint_dynamics.py",
     ),
     Planted(
@@ -314,7 +313,20 @@ PLANTED = (
     ),
     Planted(
         "an arm with a load may be one with a light hand", f"{GATE}/observed_dynamics.py",
-        "least = FIRST if self._load.least.any() else LEAST", "least = LEAST", "test/tools/test_faults.py",
+        "least = FIRST if np.count_nonzero(self._load.least) else LEAST", "least = LEAST", "test/tools/test_faults.py",
+    ),
+    Planted(
+        "a hand lighter than told is not looked for", f"{GATE}/load/tool_load.py",
+        "if rigid and (proven or likely):", "if False:", f"{CORE_TESTS}/test_observed_dynamics.py",
+    ),
+    Planted(
+        "a heavy load is sought with the noise of none", f"{GATE}/load/tool_load.py",
+        "if candidates.tried[0] == 0.0:", "if False:", f"{CORE_TESTS}/test_unknown_load.py",
+    ),
+    Planted(
+        "efforts before the first count as measured", f"{GATE}/observed_dynamics.py",
+        "self._memory[[Z, W]] - (1.0 - self._filled) * self._before", "self._memory[[Z, W]]",
+        f"{CORE_TESTS}/test_observed_dynamics.py",
     ),
     Planted(
         "a load is taken for commands that act late", f"{GATE}/response.py",

@@ -39,9 +39,11 @@ RATED = 0.8  # the same in every posture of the motion and its swing: what is mo
 SWING = 0.1  # [rad] how far each joint may swing from the motion
 LESS, TRIES = 0.7, 10  # factor on a load that no posture is found for, and how often it is tried
 SIDES = np.random.default_rng(0).choice([-1.0, 1.0], (16, 32))  # corners of the swing that are tried
+SPENT = 0.5  # fraction of the velocity limits that the told weight may reach before a first reaction acts
 STEP = 2.5e-4  # [s] longest step of the plant
 WILD = 20.0  # times the velocity limit: the case is ended
 DURATION, STOPPING = 0.8, 0.5  # [s] of control, and of the stop at its end
+NONE = np.zeros(0)
 ROBOTS = Path(pin.__file__).parents[4] / "share/example-robot-data/robots"
 ARMS = {  # description, tool link, rated payload [kg]
     "ur3": ("ur_description/urdf/ur3_robot.urdf", "tool0", 3.0),
@@ -128,7 +130,7 @@ class Arm:
             rng = np.random.default_rng([case.seed, 1])
             for _ in range(200):
                 self.posture = lower + self.range * rng.uniform(0.2, 0.8, self.told.n)
-                if self.needs(self.posture) < HELD and self.is_rated(case):
+                if self.needs(self.posture) < HELD and self.is_rated(case) and not self.is_lost(case):
                     self.put(self.posture)
                     return
         raise ValueError(f"seed {case.seed}: no posture in which the motors hold arm and load")
@@ -161,6 +163,13 @@ class Arm:
         self.v = np.zeros(self.real.nv)
         self.position = position.copy()
 
+    def is_lost(self, case: Case) -> bool:
+        """Return whether the told weight alone throws the arm before the first command that answers a motion acts."""
+        self.put(self.posture)
+        rest = ArmState(0, self.posture, np.zeros(self.told.n), NONE, NONE)
+        self.advance(self.told.gravity_effort(rest), (1 + case.delay) / case.rate)
+        return self.speed > SPENT
+
     def advance(self, effort: Array, duration: float) -> None:
         """Move under an effort (n,) for a time [s]."""
         steps = int(np.ceil(duration / STEP))
@@ -180,19 +189,19 @@ class Arm:
 def run(case: Case, *, gated: bool) -> tuple[float, float, str]:
     """Return the largest speed, the speed at the end of the stop, both over the limits, and the gate's reason."""
     arm = Arm(case)
-    told, dt, none = arm.told, 1.0 / case.rate, np.zeros(0)
+    told, dt = arm.told, 1.0 / case.rate
     now, rng = [0.0], np.random.default_rng([case.seed, 2])
     acceleration = np.minimum(10.0 * told.velocity_limit, 20.0)
     anything = np.full(told.n, np.inf)
     limits = JointLimits(told.lower, told.upper, told.velocity_limit, acceleration, told.effort_limit, anything)
     gate = HardwareGate(told, limits, HardwareGateConfig(period=dt), lambda: now[0])
-    rest = ArmState(0, arm.position, np.zeros(told.n), none, none)
+    rest = ArmState(0, arm.position, np.zeros(told.n), NONE, NONE)
     sent = [told.gravity_effort(rest)] * (case.delay + 1)
     led, worst, kd = False, 0.0, 2.0 * case.kd * np.sqrt(case.kp)
     for k in range(int((DURATION + STOPPING) * case.rate)):
         now[0] = t = k * dt
         noise = case.noise * told.velocity_limit * rng.standard_normal(told.n)
-        state = ArmState(round(t * 1e9), arm.position.copy(), arm.v[arm.index] + noise, none, none)
+        state = ArmState(round(t * 1e9), arm.position.copy(), arm.v[arm.index] + noise, NONE, NONE)
         wanted = arm.wanted(case, t)
         asked = case.kp * (wanted - state.position) - kd * state.velocity
         effort = told.blocks(state).H_m @ asked + told.gravity_effort(state)

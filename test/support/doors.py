@@ -271,6 +271,7 @@ SPECIAL: dict[tuple[str, str], Callable[[Examples], Any]] = {
     ("beam_modes", "gauges"): lambda e: [],
     ("FlexibleModel", "effort"): lambda e: np.zeros(3),
     ("FlexibleModel", "acceleration"): lambda e: np.zeros(e.size),
+    ("ObservedDynamics", "efforts"): lambda e: np.zeros((1, 2)),
     ("Chain", "links"): lambda e: np.zeros((3, 13)),
     ("BaseLink", "position"): lambda e: np.zeros(3),
     ("TwistMotion", "position"): lambda e: np.zeros(3),

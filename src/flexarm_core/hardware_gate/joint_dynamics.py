@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flexarm_core.compiled import kernel
+from flexarm_core.entrance import finite
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
 from flexarm_core.types import ArmState, Array
@@ -41,7 +42,7 @@ class JointDynamics:
         if not self.model.m:
             return self.model.forward_dynamics(state, effort)
         inertia, bias = self.terms(state)
-        moving: Array = effort - bias - self.model.D_m * state.velocity
+        moving: Array = finite("effort", effort, bias.size) - bias - self.model.D_m * state.velocity
         divide(inertia, moving[None])
         return moving
 

@@ -2,7 +2,8 @@ r"""ObservedDynamics: what an effort does, from what the efforts so far did; the
 
 Notation: ``a`` measured joint accelerations (velocity differences), ``u`` efforts on the links, ``g`` the model's
 gravity and velocity terms, ``H`` the model's joint inertia, ``L`` the inertia of a load (:class:`ToolLoad`). With ``z``
-and ``w`` the same low pass of ``a`` and ``u - g``, and the inertia ``G = s H + L``,
+and ``w`` the same low pass of ``a`` and ``u - g``, and the inertia ``G = s (H - M) + L``, where ``M`` is what a hand
+lacks that is lighter than told,
 
     a(u) = z + G^-1 (u - w - g),      u(a) = w + g + G (a - z)
 
@@ -13,8 +14,9 @@ one that holds it, whatever the model says of its acceleration. Used as a servo,
 strong, in the directions in which it has too much. So a load is not learned joint by joint: two joints that carry it
 share directions in which it does not move. While a joint escapes, that is, becomes faster than its acceleration limit
 allows, ``L`` is that of the heaviest load that explains what was seen, as far as that does not throw the arm if the
-lightest one is the truth; otherwise that of the lightest. If then nothing but a load explains what was seen, and no
-hand shakes, the low pass is quick, too: an arm that falls is caught in two periods, not in six.
+lightest one is the truth; otherwise that of the lightest. If then nothing but a load or a lighter hand explains what
+was seen, and no hand shakes, the low pass is quick, too: an arm that falls is caught in two periods, not in six. So is
+the low pass at first, when it is the mean of the model's forecast and of few samples.
 
 The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
 ``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . G^-1 y)`` is 1 for the right
@@ -41,12 +43,14 @@ from flexarm_core.hardware_gate.limits import VELOCITY as VELOCITY_LIMIT
 from flexarm_core.hardware_gate.load.tool_load import STEP, ToolLoad
 from flexarm_core.types import ArmState, Array
 
-FILTER, QUICK = 6.0, 2.0  # periods: time constant of the low passes, and while a joint escapes with a load
+FILTER, QUICK = 6.0, 2.0  # periods: time constant of the low passes, and while a joint escapes with another load
+PRIOR = 3.0  # number of samples that the model's forecast counts for; until as many were measured, the mean is theirs
 SETTLING = 2.0  # multiple of that time constant in which a servo on the accelerations corrects a velocity
 STRONG, WEAK = 1.3, 0.7  # response relative to the expected one at which the share of the inertia falls and rises
 FALL, RISE = 0.7, 1.15  # factors on the share in a sample
 SHAKES = 0.99  # share below which a hand that is lighter than told may shake
 FIRST, LEAST, MOST = 1.0, 0.03, 1.5  # share at first, and its bounds; on a rigid base it does not exceed 1
+LEAST_HAND = 0.07  # least part of the told hand that counts, by the share and by what the hand lacks together
 SMOOTH, MEMORY = 0.5, 0.02  # weight of a new sample in what is compared, and [s] how long it is remembered
 COUNTS = 0.25  # fraction of the acceleration limits: smaller expected changes of the acceleration prove nothing
 ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the acceleration limits allow escape
@@ -89,7 +93,9 @@ class ObservedDynamics:
         """Forget all states and efforts."""
         self._memory[:], self._scalars[:] = 0.0, (FIRST, 0.0, 0.0, 0.0)
         self._stamp = None
-        self._filled = 0.0  # weight of measurements in z; the rest is from before the first
+        self._count = 0
+        self._filled = 0.0  # weight of measurements in z and w; the rest is from before the first
+        self._before = self._memory[[Z, W]]
         self._load.reset()
         self._escapes, self._loaded, self._late = False, False, 0.0
         self.settling = SETTLING * max(FILTER * self._period, self._slowest)
@@ -125,12 +131,12 @@ class ObservedDynamics:
         """Return the effort (n,) that goes with the mean acceleration ``z``: ``w + g``, at first the model's."""
         if self._stamp is None:
             self.observe(state, None)
-        effort: Array = self._memory[W] + self._bias(state)
+        effort: Array = self._memory[W] + self._bias(state) + self._load.turned
         return effort
 
     def acceleration(self, state: ArmState, efforts: Array) -> Array:
         """Return the accelerations (k, n) that efforts (k, n) on the links cause."""
-        found: Array = efforts - self.balance(state)
+        found: Array = finite("efforts", efforts, len(efforts), self._memory.shape[1]) - self.balance(state)
         divide(self.inertia(state), found)
         found += self._memory[Z]
         return found
@@ -142,7 +148,12 @@ class ObservedDynamics:
 
     def inertia(self, state: ArmState) -> Array:
         """Return the inertia (n, n) that a change of efforts moves, ``G``."""
-        inertia: Array = self._scalars[SHARE] * self._dynamics.terms(state)[0] + self.load
+        inertia: Array = self._told(state) + self.load
+        return inertia
+
+    def _told(self, state: ArmState) -> Array:
+        """Return what there is of the model's inertia (n, n)."""
+        inertia: Array = self._scalars[SHARE] * (self._dynamics.terms(state)[0] - self._load.missing)
         return inertia
 
     def effort(self, state: ArmState, acceleration: Array) -> Array:
@@ -155,7 +166,7 @@ class ObservedDynamics:
     def _daring(self, state: ArmState, change: Array) -> Array:
         """Return the part of an effort (n,) that would throw the arm if the load that adds least is the truth."""
         extra = (self.load - self._load.least) @ change
-        light = self._scalars[SHARE] * self._dynamics.terms(state)[0] + self._load.least
+        light = self._told(state) + self._load.least
         step = np.linalg.solve(light, extra) * self._late
         slower = np.maximum(-np.sign(step) * state.velocity, 0.0)
         most = STEP * self._table[VELOCITY_LIMIT] + slower
@@ -193,22 +204,31 @@ class ObservedDynamics:
             else:
                 self._memory[W] = effort - gravity
             self._filled, self._escapes, self._loaded = 0.0, False, False
+            self._count, self._before = 0, self._memory[[Z, W]]
             return
         before_w = self._memory[W].copy()
+        self._count += 1
+        if not self._bends:
+            filtered = min(filtered, -dt / math.log(1.0 - 1.0 / (self._count + PRIOR)))
         self._filled = 1.0 - (1.0 - self._filled) * math.exp(-dt / filtered)
         least = FIRST if np.count_nonzero(self._load.least) else LEAST
+        if self._load.lacks:
+            least = max(LEAST_HAND / (1.0 - self._load.lacks), least)
+            self._scalars[SHARE] = max(self.share, least)
         _observe(
             self._memory, self._scalars, self._table, state.velocity, gravity, effort, self._dynamics.terms(state)[0],
             dt, filtered, self._filled, least, self._most,
         )  # fmt: skip
         if not self._bends:
-            model, w, z = self._dynamics.model, self._memory[W], self._memory[Z] / self._filled
+            model, measured = self._dynamics.model, self._memory[[Z, W]] - (1.0 - self._filled) * self._before
+            (z, w), change = measured / self._filled, (self._memory[W] - before_w) / self._filled
             self._late = 2.0 * dt
+            new = 1.0 if self._count == 1 else 1.0 - math.exp(-dt / filtered)
             self._escapes = not model.m and bool(
                 np.count_nonzero(np.abs(self.excess) > ESCAPES * self._table[VELOCITY_LIMIT])
             )
-            self._load.observe(state, w, w - before_w, z, dt, self.share, late=self._late, escapes=self._escapes)
-            self._loaded = self._escapes and bool(self._load.least.any())
+            self._load.observe(state, w, change, z, dt, self.share, new=new, late=self._late, escapes=self._escapes)
+            self._loaded = self._escapes and bool(self._load.lacks or np.count_nonzero(self._load.least))
 
 
 @kernel

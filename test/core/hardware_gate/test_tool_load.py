@@ -17,6 +17,7 @@ from flexarm_core.hardware_gate.load.candidates import (
     REACH,
     begin,
     fit,
+    hand_inertia,
     joint_inertia,
     parameters,
     view_candidates,
@@ -67,6 +68,16 @@ def test_a_ball_has_the_parameters_and_the_joint_inertia_of_the_same_body(seed):
     assert np.allclose(theta, ten(load), atol=1e-14)
     joint_inertia(load.mass * np.exp(-0.1), place, J, L)
     assert np.allclose(L, J.T @ load.matrix() @ J, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_share_of_the_hand_has_the_joint_inertia_of_the_same_body(seed):
+    rng = np.random.default_rng(seed)
+    hand, J, L = body(rng), rng.standard_normal((6, 5)), np.zeros((5, 5))
+    _, candidates = allocate(view_candidates)
+    begin(candidates, 10.0, hand.matrix())
+    hand_inertia(candidates, 0.3, J, L)
+    assert np.allclose(L, 0.3 * J.T @ hand.matrix() @ J, atol=1e-12)
 
 
 def costs(information: np.ndarray, seen: np.ndarray, masses: np.ndarray, balls: np.ndarray) -> np.ndarray:

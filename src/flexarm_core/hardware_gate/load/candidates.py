@@ -32,9 +32,6 @@ TWINS = 0.005  # [m] balls of a mass with centers nearer to each other are one
 NEVER = 1e30  # cost of a ball that is not used
 
 
-HANDS = np.array([0.1, 0.18, 0.32, 0.56])  # shares of the told hand that may be all that there is of it
-
-
 class Candidates(NamedTuple):
     """Loads that may be there."""
 
@@ -210,13 +207,27 @@ def joint_inertia(mass: float, ball: Array, J: Array, L: Array) -> None:
 
 
 @inlined_kernel
-def cost_of_less(candidates: Candidates, information: Array, seen: Array) -> float:
-    """Return the least cost of no load and of less than the told hand."""
-    least, slope, square = 0.0, 0.0, 0.0
+def less_of_hand(candidates: Candidates, information: Array, seen: Array) -> tuple[float, float]:
+    """Return slope and curvature of the cost ``slope x + curvature x^2 / 2`` of a share ``x`` that the hand lacks."""
+    slope, curvature = 0.0, 0.0
     for k in range(10):
         slope += candidates.hand[k] * seen[k]
         for m in range(10):
-            square += candidates.hand[k] * information[k, m] * candidates.hand[m]
-    for share in HANDS:
-        least = min(least, (share - 1.0) * (0.5 * (share - 1.0) * square - slope))
-    return least
+            curvature += candidates.hand[k] * information[k, m] * candidates.hand[m]
+    return slope, curvature
+
+
+@inlined_kernel
+def hand_inertia(candidates: Candidates, share: float, J: Array, L: Array) -> None:
+    """Write the inertia (n, n) that a share of the told hand adds to the joints; ``J``: as in :func:`joint_inertia`."""
+    n, p, moved = J.shape[1], candidates.hand, np.empty(6)
+    for j in range(n):
+        for i in range(3):  # m v + w x m c, and m c x v + I w
+            a, b = (i + 1) % 3, (i + 2) % 3
+            moved[i] = p[0] * J[i, j] + J[3 + a, j] * p[1 + b] - J[3 + b, j] * p[1 + a]
+            moved[3 + i] = p[1 + a] * J[b, j] - p[1 + b] * J[a, j] + p[4 + i] * J[3 + i, j]
+            moved[3 + i] += p[6 + i + a] * J[3 + a, j] + p[6 + i + b] * J[3 + b, j]
+        for i in range(n):
+            L[i, j] = 0.0
+            for k in range(6):
+                L[i, j] += share * J[k, i] * moved[k]

@@ -16,6 +16,14 @@ within PLAUSIBLE of the least is plausible. Used is the plausible one that adds 
 makes corrections too strong, one that is too small makes them slow. Slow is too slow once a joint escapes, that is,
 becomes faster than its acceleration limit allows. Then it is the one that adds most among those with which a correction
 would not throw the arm if the one that adds least is the truth.
+
+A hand that is lighter than told is a load ``-x`` times the told hand, so its cost is quadratic in ``x``. It counts on a
+rigid base, if no load is plausible, and told masses are not: with the largest plausible ``x`` (a servo that is too
+strong shakes a hand, one that is too weak is slow), while a joint escapes with the likeliest. The change of the told
+weight of the hand, as the arm turns, is then taken off, too.
+
+What errors of the accelerations mean depends on the load that is sought. If only the told arm counted before anything
+was seen, the first observations would be so sharp that no heavy load explains them, and none would be found later.
 """
 
 from __future__ import annotations
@@ -33,11 +41,13 @@ from flexarm_core.hardware_gate.limits import ACCELERATION, FRICTION, VELOCITY, 
 from flexarm_core.hardware_gate.load.candidates import (
     BALLS,
     MASSES,
+    NEVER,
     Candidates,
     begin,
-    cost_of_less,
     fit,
+    hand_inertia,
     joint_inertia,
+    less_of_hand,
     parameters,
     view_candidates,
 )
@@ -54,6 +64,9 @@ CALMS = 0.05  # weight of a new sample in the noise
 UNSURE, LAG = 0.003, 0.5  # fraction of an acceleration that may be wrong, and the same per angle turned in the filter
 PLAUSIBLE = 3.0  # largest excess of a cost: a log-likelihood ratio
 STEP = 0.35  # fraction of the velocity limits that a correction for a load that is not there may change a velocity by
+LIKELY = 1.5  # the same by which a lighter hand must be better than all else to count while a joint escapes
+MISSING = 0.9  # largest share of the told hand that may not be there
+EXPECTED, AROUND = 4, 0.05  # mass on the grid, and lever [m], of a load before anything was seen
 RATIO = 100.0  # largest inertia relative to that of the load that adds least
 
 
@@ -63,6 +76,7 @@ class _Inputs(NamedTuple):
     size: int  # number N of coordinates; the first n are joints
     share: float  # of the model's inertia, that changes of efforts count for
     kept: float  # fraction of older observations that is not forgotten
+    new: float  # weight of this sample in the low pass of the efforts
     late: float  # time between an observation and the effect of the command that answers it [s]
     escapes: bool  # whether a joint escapes
     q: Annotated[Array, "size"]  # [rad | m]
@@ -85,7 +99,11 @@ class _State(NamedTuple):
     heaviest: Annotated[Array, "n", "n"]  # inertia of the plausible load that adds most
     inertia: Annotated[Array, "n", "n"]  # of the load that is used
     least: Annotated[Array, "n", "n"]  # of the one that adds least
+    missing: Annotated[Array, "n", "n"]  # inertia that the hand lacks
     parameters: Annotated[Array, 10]  # parameters of the likeliest load
+    lacks: Annotated[Array, 1]  # share of the told hand that is not there
+    borne: Annotated[Array, "n"]  # low pass of the efforts that would bear the told hand
+    turned: Annotated[Array, "n"]  # effort that the model has too much for the hand, beyond its low pass
 
 
 _view_inputs = views(_Inputs, "n")
@@ -98,6 +116,8 @@ class ToolLoad:
     Attributes:
         inertia: (n, n) inertia that the load adds to that of the joints.
         least: (n, n) the same of the plausible load that adds least.
+        missing: (n, n) inertia that the hand lacks, as it is lighter than told.
+        turned: (n,) change of the weight that the hand lacks, beyond its low pass, as an effort [N*m | N].
         parameters: (10,) of the likeliest load, ``[m, m c, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz]`` [kg, kg*m, kg*m^2].
     """
 
@@ -110,7 +130,8 @@ class ToolLoad:
         self._measured[0] = model.n + model.m  # the views need it
         self._inputs: _Inputs = _view_inputs(self._measured, model.n)
         self._inputs.gravity[:] = model.gravity
-        self.inertia, self.least, self.parameters = self._state.inertia, self._state.least, self._state.parameters
+        self.inertia, self.least, self.missing = self._state.inertia, self._state.least, self._state.missing
+        self.parameters, self.turned = self._state.parameters, self._state.turned
         self.reset()
         none = np.zeros(model.n)
         for base in (np.zeros(model.m), np.ones(model.m)):  # compiles or loads: no tick waits for it
@@ -122,9 +143,14 @@ class ToolLoad:
         self._memory[:] = 0.0
         begin(self._candidates, self._dynamics.model.mass, self._dynamics.model.hand)
 
+    @property
+    def lacks(self) -> float:
+        """Share of the told hand that is not there."""
+        return float(self._state.lacks[0])
+
     def observe(
         self, state: ArmState, effort: Array, doubt: Array, z: Array, dt: float, share: float = 1.0, *,
-        late: float = 0.002, escapes: bool = False,
+        new: float = 1.0, late: float = 0.002, escapes: bool = False,
     ) -> None:  # fmt: skip
         """Process what was measured.
 
@@ -135,6 +161,7 @@ class ToolLoad:
             z: (n,) joint accelerations that go with it.
             dt: time since the last observation [s].
             share: share of the model's inertia that changes of efforts count for.
+            new: weight of this sample in the low pass of the efforts.
             late: time between an observation and the effect of the command that answers it [s].
             escapes: whether a joint is faster than its acceleration limit allows.
         """
@@ -151,7 +178,7 @@ class ToolLoad:
                 to.inertia[:] = self._dynamics.terms(state)[0]
         kept = math.exp(-number("dt", dt, 0.0) / FORGOTTEN)
         late, share = number("late", late, 0.0), number("share", share, 0.0)
-        self._measured[:5] = n + model.m, share, kept, late, bool(escapes)
+        self._measured[:6] = n + model.m, share, kept, number("new", new, 0.0), late, bool(escapes)
         chain = model.world_to_tool
         _observe(chain.links, chain.places, self._table, self._measured, self._memory, self._loads)
 
@@ -200,7 +227,8 @@ def _observe(
     n = table.shape[1]
     given, state, candidates = _view_inputs(measured, n), _view_state(memory, n), view_candidates(loads)
     J, moved, w, Y, A = np.zeros((6, n)), np.zeros(6), np.zeros(3), np.zeros((6, 10)), np.empty(10)
-    _tool_motion(links, places, given, J, moved, w)
+    down = np.zeros(3)
+    _tool_motion(links, places, given, J, moved, w, down)
     _wrench(moved, w, Y)
     for k in range(10):
         state.seen[k] *= given.kept
@@ -208,6 +236,8 @@ def _observe(
             state.information[k, m] *= given.kept
     doubt = UNSURE + LAG * 3.0 * given.late * np.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
     noise = np.empty(n)
+    if candidates.tried[0] == 0.0:
+        _expected(candidates.mass[EXPECTED], J, state.heaviest)
     for i in range(n):
         quiet = QUIET * table[VELOCITY, i] / (3.0 * given.late)
         state.noise[i] += CALMS * (abs(given.motion[i] - state.before[i]) - state.noise[i])
@@ -234,11 +264,25 @@ def _observe(
                 state.information[k, m] += A[k] * A[m] * precision
     fit(candidates, state.information, state.seen)
     _choose(given, state, candidates, J, table)
+    _turn(given, state, candidates.hand, J, down)
 
 
 @inlined_kernel
-def _tool_motion(links: Array, places: NDArray[np.int64], given: _Inputs, J: Array, moved: Array, w: Array) -> None:
-    """Add to zeros the joints' Jacobian (6, n), acceleration against gravity (6,) and angular velocity of the tool."""
+def _expected(mass: float, J: Array, L: Array) -> None:
+    """Write the inertia (n, n) of a load before anything was seen, with a lever AROUND in all directions."""
+    n = J.shape[1]
+    for i in range(n):
+        for j in range(n):
+            L[i, j] = 0.0
+            for k in range(3):
+                L[i, j] += mass * (J[k, i] * J[k, j] + AROUND * AROUND * J[3 + k, i] * J[3 + k, j])
+
+
+@inlined_kernel
+def _tool_motion(
+    links: Array, places: NDArray[np.int64], given: _Inputs, J: Array, moved: Array, w: Array, down: Array
+) -> None:  # fmt: skip
+    """Add to zeros the tool's Jacobian (6, n), acceleration against gravity (6,), angular velocity and gravity (3,)."""
     n, size = J.shape[1], given.size
     position, rotation, twist, jacobian = np.empty(3), np.empty((3, 3)), np.empty(6), np.empty((6, size))
     bias = np.empty(6)
@@ -250,6 +294,7 @@ def _tool_motion(links: Array, places: NDArray[np.int64], given: _Inputs, J: Arr
     for i in range(3):  # in tool axes
         for k in range(3):
             w[i] += rotation[k, i] * twist[3 + k]
+            down[i] += rotation[k, i] * given.gravity[k]
             for part in range(0, 6, 3):
                 moved[part + i] += rotation[k, i] * bias[part + k]
                 for j in range(n):
@@ -269,15 +314,18 @@ def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, tab
     cholesky(factor, n)
     for i in range(n):
         cholesky_solve(factor, inverse[i], n)
-    nothing = cost_of_less(candidates, state.information, state.seen)
-    least, lightest, heaviest = nothing, 0.0, 0.0
+    slope, curvature = less_of_hand(candidates, state.information, state.seen)
+    share = min(max(-slope, 0.0) / max(curvature, 1e-300), MISSING)
+    nothing = share * (slope + 0.5 * share * curvature)
+    least, likeliest, lightest, heaviest, rigid = nothing, NEVER, 0.0, 0.0, given.size == n
     state.parameters[:] = 0.0
     for a in range(MASSES):
         for b in range(BALLS):
+            likeliest = min(likeliest, candidates.cost[a, b])
             if candidates.cost[a, b] < least:
                 least = candidates.cost[a, b]
                 parameters(candidates.mass[a], candidates.ball[a, b], state.parameters)
-    state.inertia[:], state.heaviest[:] = 0.0, 0.0
+    state.inertia[:], state.heaviest[:], state.missing[:], state.lacks[:] = 0.0, 0.0, 0.0, 0.0
     if least < nothing - PLAUSIBLE:  # there is a load
         lightest = np.inf
     for a in range(MASSES):
@@ -292,10 +340,18 @@ def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, tab
             if added > heaviest:
                 heaviest = added
                 state.heaviest[:] = L
+    proven = nothing < -PLAUSIBLE and heaviest == 0.0
+    likely = given.escapes and nothing < min(likeliest, 0.0) - LIKELY
+    if rigid and (proven or likely):
+        if not given.escapes:  # the lightest plausible one
+            root = np.sqrt(slope * slope + 2.0 * curvature * (least + PLAUSIBLE))
+            share = min((root - slope) / curvature, MISSING)
+        state.lacks[0] = share
+        hand_inertia(candidates, share, J, state.missing)
     state.least[:] = state.inertia
     if not given.escapes:
         return
-    base, moved = told + state.inertia, np.empty(n)
+    base, moved = told + state.inertia - given.share * state.missing, np.empty(n)
     for i in range(n):
         for j in range(n):
             factor[i, j] = base[i, j]
@@ -322,7 +378,19 @@ def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, tab
                 safe = safe and change <= STEP * table[VELOCITY, i] + abs(given.v[i])
             if safe:
                 most = added
-                state.inertia[:] = L
+                state.inertia[:] = L + given.share * state.missing
+
+
+@inlined_kernel
+def _turn(given: _Inputs, state: _State, hand: Array, J: Array, down: Array) -> None:
+    """Write what the model bears too much of the hand in this posture, beyond the low pass of the same."""
+    for j in range(J.shape[1]):
+        weight = 0.0
+        for i in range(3):
+            a, b = (i + 1) % 3, (i + 2) % 3
+            weight += hand[1 + i] * (J[3 + a, j] * down[b] - J[3 + b, j] * down[a]) - hand[0] * J[i, j] * down[i]
+        state.borne[j] += given.new * (weight - state.borne[j])
+        state.turned[j] = state.lacks[0] * (state.borne[j] - weight)
 
 
 @kernel
