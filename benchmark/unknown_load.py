@@ -2,9 +2,9 @@
 
 Each case draws one of twelve public descriptions (from the package example-robot-data), a mounting (upright, hanging,
 on a wall), a load at the tool up to the rating of the arm, or a hand whose last link has 0.1 to 10 times the told
-inertia, a posture around which the motors can hold it (see RATED), a law of weak to usual gains computed from the told
-model, sensor noise and the delay of commands. The plant is Pinocchio, with the real masses. Without a gate the same law
-drives the same arm.
+inertia, a posture around which the motors can hold it (see RATED) and where the told weight alone does not throw the
+arm before anything can react (see SPENT), a law of weak to usual gains computed from the told model, sensor noise and
+the delay of commands. The plant is Pinocchio, with the real masses. Without a gate the same law drives the same arm.
 
     setup/run python benchmark/unknown_load.py [--count 300] [--seed 1] [--json]
 
@@ -133,7 +133,7 @@ class Arm:
                 if self.needs(self.posture) < HELD and self.is_rated(case) and not self.is_lost(case):
                     self.put(self.posture)
                     return
-        raise ValueError(f"seed {case.seed}: no posture in which the motors hold arm and load")
+        raise ValueError(f"seed {case.seed}: no posture in which the motors hold arm and load, and a gate can react")
 
     def wanted(self, case: Case, t: float) -> Array:
         """Position (n,) that the law wants at a time [s]."""

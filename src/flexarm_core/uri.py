@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from urllib.parse import unquote, urlparse
+from xml.sax.saxutils import unescape
 
 from flexarm_core.errors import RobotDescriptionError, quoted
 
@@ -67,13 +68,14 @@ def with_own_meshes(text: str, file: Path) -> str:
     """Return a description for another folder: meshes that are found only from its own are named by their paths."""
 
     def named(match: re.Match[str]) -> str:
+        uri = unescape(match[2])
         try:
-            resolve_uri(match[1])
+            resolve_uri(uri)
         except (RobotDescriptionError, ImportError):
             try:
-                return f'filename="{find_mesh(match[1], file).resolve().as_uri()}"'
+                return f'filename="{find_mesh(uri, file).resolve().as_uri()}"'
             except (RobotDescriptionError, ImportError, OSError):
                 pass
         return match[0]
 
-    return re.sub(r'filename="([^"]+)"', named, text)
+    return re.sub(r"""\bfilename\s*=\s*(["'])(.+?)\1""", named, text)

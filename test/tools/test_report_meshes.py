@@ -147,12 +147,22 @@ def test_a_mesh_has_the_unit_and_the_colors_of_its_file_and_else_those_of_the_de
     assert painted.color == (0.0, 1.0, 0.0)
 
 
-def test_meshes_beside_a_description_are_found_from_what_nodes_and_recordings_get_of_it(tmp_path, planar_3r_text):
+@pytest.mark.parametrize(
+    ("name", "said_as"),
+    [
+        ("link.stl", 'filename="../meshes/link.stl"'),
+        ("link.stl", "filename = '../meshes/link.stl'"),
+        ("a & b.stl", 'filename="../meshes/a &amp; b.stl"'),
+    ],
+)
+def test_meshes_beside_a_description_are_found_from_what_nodes_and_recordings_get_of_it(
+    tmp_path, planar_3r_text, name, said_as
+):
     """Also through ``..``, as in the robots of Dexmate; out of a package it leads nowhere."""
     (tmp_path / "meshes").mkdir()
     (tmp_path / "robots").mkdir()
-    trimesh.creation.icosphere().export(tmp_path / "meshes" / "link.stl")
-    mesh = '<visual><geometry><mesh filename="../meshes/link.stl"/></geometry></visual>'
+    trimesh.creation.icosphere().export(tmp_path / "meshes" / name)
+    mesh = f"<visual><geometry><mesh {said_as}/></geometry></visual>"
     file = tmp_path / "robots" / "arm.urdf"
     file.write_text(planar_3r_text.replace('<link name="link1">', f'<link name="link1">{mesh}'))
     said: list[str] = []

@@ -205,6 +205,7 @@ class ObservedDynamics:
                 self._memory[W] = effort - gravity
             self._filled, self._escapes, self._loaded = 0.0, False, False
             self._count, self._before = 0, self._memory[[Z, W]]
+            self._load.pause()
             return
         before_w = self._memory[W].copy()
         self._count += 1

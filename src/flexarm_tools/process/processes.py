@@ -23,6 +23,15 @@ class NodeDiedError(FlexarmError):
     """A node process ended without being asked to."""
 
 
+def end_with_parent(parent: int) -> bool:
+    """Let this fork ignore Ctrl-C, on which its parent decides, and end with it; return whether it still runs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    return os.getppid() == parent
+
+
 def start_process(path: Path, arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
     """Start an executable in a session of its own; it ends with this process, and all that it says goes to a file."""
     libc = ctypes.CDLL(None)  # loaded before the fork: only async-signal-safe calls may follow it

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any
 
-from flexarm_tools.process.processes import PR_SET_PDEATHSIG
+from flexarm_tools.process.processes import end_with_parent
 
 LOOK = 0.2  # [s] between two looks whether to end
 
@@ -94,11 +92,7 @@ class Beside:
         yield from (name for name in self._names if name in self._open)
 
     def _serve(self, connection: Connection, parent: int) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; the first one decides
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # no run goes on without who asked for it
-        if os.getppid() != parent:
+        if not end_with_parent(parent):
             return
         while (name := self.take()) is not None:
             connection.send((name, self._run(name)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -11,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 
-from flexarm_tools.process.processes import PR_SET_PDEATHSIG
+from flexarm_tools.process.processes import end_with_parent
 from flexarm_tools.sweep.row import Row, crashed_row, plan_run, run_row
 from flexarm_tools.sweep.sweep import Sweep
 
@@ -100,11 +99,7 @@ def run_local(sweep: Sweep, numbers: Iterable[int], workers: int, ends: Callable
 
 def _serve(sweep: Sweep, connection: Connection, parent: int) -> None:
     """Run what is told until the other end is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; the first one decides
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # no run goes on without who asked for it
-    if os.getppid() != parent:
+    if not end_with_parent(parent):
         return
     while True:
         try:

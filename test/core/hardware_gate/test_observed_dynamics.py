@@ -174,6 +174,22 @@ def test_what_a_hand_lacks_is_learned_while_it_brakes_and_never_taken_off_an_arm
         assert least <= found[25] <= most and max(found) <= most
 
 
+def test_what_a_hand_lacked_in_one_posture_is_not_taken_off_in_another():
+    arm, rng, effort = Loaded(hand=0.1), np.random.default_rng(0), None
+    observed = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD)
+    arm.v = np.array([0.0, 0.0, 0.0, 0.5, -0.5, 0.5])
+    for _ in range(25):
+        observed.observe(arm.state, effort)
+        asked = np.clip(-40.0 * arm.v, -20.0, 20.0)
+        effort = observed.effort(arm.state, asked)
+        arm.step(effort)
+    for second in range(1, 300):  # states after gaps
+        state = ArmState(arm.state.stamp + round(second * 1e9), rng.uniform(-3.0, 3.0, 6), np.zeros(6), NONE, NONE)
+        observed.observe(state, None if second % 2 else effort)
+        assert np.allclose(observed.inertia(state), arm.told.blocks(state).H_m + observed.load)
+        assert np.linalg.eigvalsh(observed.inertia(state)).min() > 1e-5
+
+
 def test_while_little_is_asked_of_the_arm_the_share_returns_to_what_is_told():
     _, _, shares = brake_light_wrist(1000, 3)
     assert min(shares) < 0.8 and shares[-1] > 1.2 * min(shares)  # and falls again where the hand shakes

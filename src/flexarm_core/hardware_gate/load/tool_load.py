@@ -17,13 +17,13 @@ makes corrections too strong, one that is too small makes them slow. Slow is too
 becomes faster than its acceleration limit allows. Then it is the one that adds most among those with which a correction
 would not throw the arm if the one that adds least is the truth.
 
-A hand that is lighter than told is a load ``-x`` times the told hand, so its cost is quadratic in ``x``. It counts on a
-rigid base, if no load is plausible, and told masses are not: with the largest plausible ``x`` (a servo that is too
-strong shakes a hand, one that is too weak is slow), while a joint escapes with the likeliest. The change of the told
-weight of the hand, as the arm turns, is then taken off, too.
+A hand that is lighter than told is a load of ``-x`` times the told hand, so its cost is quadratic in ``x``. It is used
+on a rigid base only, and only if neither a load nor the told hand is plausible: with the largest plausible ``x`` (a
+servo that is too strong shakes a hand, one that is too weak is only slow), but while a joint escapes with the likeliest
+``x``. The told weight of the hand changes as the arm turns; that part of the change which is not there is taken off.
 
-What errors of the accelerations mean depends on the load that is sought. If only the told arm counted before anything
-was seen, the first observations would be so sharp that no heavy load explains them, and none would be found later.
+What an error of the accelerations means depends on the load that is sought. If the told arm alone counted before
+anything was seen, the first observations would seem so exact that no heavy load explains them, then or later.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ QUIET, NOISY = 3e-4, 10.0  # least noise of a velocity as a fraction of its limi
 CALMS = 0.05  # weight of a new sample in the noise
 UNSURE, LAG = 0.003, 0.5  # fraction of an acceleration that may be wrong, and the same per angle turned in the filter
 PLAUSIBLE = 3.0  # largest excess of a cost: a log-likelihood ratio
+LIKELY = 1.5  # least lead of the cost of a lighter hand over all other costs, to be used while a joint escapes
 STEP = 0.35  # fraction of the velocity limits that a correction for a load that is not there may change a velocity by
-LIKELY = 1.5  # the same by which a lighter hand must be better than all else to count while a joint escapes
 MISSING = 0.9  # largest share of the told hand that may not be there
 EXPECTED, AROUND = 4, 0.05  # mass on the grid, and lever [m], of a load before anything was seen
 RATIO = 100.0  # largest inertia relative to that of the load that adds least
@@ -142,6 +142,10 @@ class ToolLoad:
         """Forget what was observed: the load may be any."""
         self._memory[:] = 0.0
         begin(self._candidates, self._dynamics.model.mass, self._dynamics.model.hand)
+
+    def pause(self) -> None:
+        """Take the hand as told until the next observation: what it lacks was computed in another posture."""
+        self.missing[:], self.turned[:], self._state.lacks[:] = 0.0, 0.0, 0.0
 
     @property
     def lacks(self) -> float:
