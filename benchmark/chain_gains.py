@@ -16,6 +16,7 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ from flexarm_tools.scenario.scenario import Scenario
 CHAINS = 300
 RATES = (200.0, 250.0)  # [Hz]
 DURATION, BLOW, PAST = 4.0, 0.6, 0.05  # [s] of a run, when its blow begins, and how long it lasts
+SEEN, LONGEST = 3.0, 40.0  # a run lasts as long as a refused motion needs to grow by exp(3), at most so long [s]
+FAR = 100.0  # times the rates that a blow gives to the joints
 GROWN = 1.3  # ratio of the rates at the end of a run to those soon after the blow
 SIGNALS = (
     "joint_position",
@@ -202,8 +205,16 @@ def blow_of(scenario: Scenario, run: ProcessRun, strength: float) -> Array:
     return strength * push / moved.max() + dry * np.sign(push)
 
 
-def grows(scenario: Scenario, strength: float) -> str:
-    """How a motion grows in a run after a blow; empty: none does."""
+def grows(scenario: Scenario, strength: float, rate_of_growth: float = np.inf) -> str:
+    """How a motion grows in a run after a blow; empty: none does.
+
+    Args:
+        scenario: the chain.
+        strength: of the blow.
+        rate_of_growth: at which a motion is said to grow: the run is long enough to see that [1/s].
+    """
+    longer = min(max(SEEN / max(rate_of_growth, 1e-9), 0.0), LONGEST)
+    scenario = replace(scenario, duration=max(DURATION, round((BLOW + 1.0 + longer) * scenario.rate) / scenario.rate))
     run = ProcessRun(scenario)
     blow = blow_of(scenario, run, strength)
     rate, sizes = scenario.rate, []
@@ -224,6 +235,8 @@ def grows(scenario: Scenario, strength: float) -> str:
     early, late = (float(np.sqrt(np.mean(rates[a : a + half] ** 2))) for a in (end + half, len(rates) - half))
     if "friction.coulomb" in scenario.plant:  # joints that stick may move on later, to where they should be
         early = max(early, 0.3 * first)
+    if np.abs(rates).max() > FAR * strength * run.model.velocity_limit.max():  # though a law may have given up since
+        return f"rates of {np.abs(rates).max():.3g}"
     if late > GROWN * early or (late > 0.5 * early and late > 3.0 * first):
         return f"rates of {first:.3g}, {early:.3g} and {late:.3g}"
     return ""
@@ -246,7 +259,7 @@ def judged(seed: int, folder: Path) -> dict[str, Any]:
             return row | {"decision": "accepted", "wrong": bool(why), "why": why, "rubs": rubs, "dry": dry}
         for margin in (1.0, MARGIN):
             raised = scenario if margin == 1.0 else with_gains(scenario, margin)
-            if why := grows(held(raised, found.worst.slip), 1e-4):
+            if why := grows(held(raised, found.worst.slip), 1e-4, found.worst.growth):
                 return row | {"decision": "refused", "wrong": False, "unstable": margin == 1.0, "why": why}
     except FlexarmError as error:
         return row | {"decision": "no chain", "why": str(error).splitlines()[-1][:150]}

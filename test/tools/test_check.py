@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import random_arms
 from random_arms import random_arm
 
 from flexarm_core.errors import ConfigError
@@ -466,3 +467,29 @@ def test_a_joint_in_honey_and_one_that_moves_nothing_are_named(tmp_path):
 def test_a_tool_frame_that_is_no_tool_is_said_with_the_links_that_may_be_one(tool: str, said: str):
     text, usable = check_robot(URDF / "arm_6r.urdf.xacro", tool_frame=tool)
     assert not usable and said in text
+
+
+def test_a_run_within_the_reaction_null_space_says_what_it_gains(tmp_path):
+    """The base moves a hundredth of what it moves under the plain law, in the same dry run."""
+    said, _ = check_robot(URDF / "planar_3r.urdf.xacro", write=tmp_path / "study.yaml")
+    share = re.search(r"the base moves ([\d.]+) times as far as under the plain law \(resolved_acceleration\)", said)
+    assert share is not None and float(share[1]) < 0.01
+    plain = (tmp_path / "study.yaml").read_text().replace("law: reactionless", "law: resolved_acceleration")
+    plain = re.sub(r"damping_ratio: [\d.]+", "damping_ratio: 0.0", plain)
+    motions = []
+    for text in ((tmp_path / "study.yaml").read_text(), plain):
+        (tmp_path / "again.yaml").write_text(text)
+        figures = dry_run(load_scenario(tmp_path / "again.yaml")).figures
+        motions.append(next(figure.value for figure in figures if figure.name == "peak_base_energy_root"))
+    assert motions[0] / motions[1] == pytest.approx(float(share[1]), rel=0.02)
+
+
+def test_where_the_reaction_null_space_gains_nothing_the_run_is_without_it(tmp_path, monkeypatch):
+    """A gantry that slides across the only direction in which its base gives way."""
+    monkeypatch.setattr(first_run, "CHOICES", 2)
+    slides = [random_arms.Link("prismatic", axis, (0.0, 0.0, -0.1), 8.0, -0.6, 0.6) for axis in "xyz"]
+    arm = random_arms.Arm("gantry", slides, base={"x": (5.0, 0.016)})
+    (tmp_path / "arm.urdf").write_text(random_arms.urdf(arm, np.random.default_rng(0)))
+    said, usable = check_robot(tmp_path / "arm.urdf", write=tmp_path / "study.yaml")
+    assert usable and "without the reaction null space, which gains nothing: in the best of 2 start postures" in said
+    assert "rns_vibration_controller" not in (tmp_path / "study.yaml").read_text()

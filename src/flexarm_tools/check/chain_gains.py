@@ -53,6 +53,7 @@ SKIPPED = 20  # part of a response at its beginning that is not used
 GROWN, LARGE = 10.0, 1e4  # growth of a response that a second tap must not cover, and after which it is long enough
 EXPLODES = 24  # samples of a response below which its growth rate cannot be told
 RATE, RELATIVE = 0.05, 2e-4  # [1/s], share of its speed: growth of a motion below which it counts as steady
+CONFIRM = 20.0  # [s] that a response is continued at most, to see that a motion goes on growing
 MOVES = 0.02  # [rad/s | m/s] rate at which a chain that should rest leaves the linear range
 LATER = 1e4  # [s] start of held references
 BEHAVIORS, TORQUES = "behavior_impedance_controller", "base_wrench_torque_estimator"
@@ -274,19 +275,18 @@ def least_stable(scenario: Scenario, margin: float = 1.0, slip: float = np.inf) 
     soft = natural_period(scenario, ArmModel(robot.description, robot.tool_frame, scenario.gravity))
     length = min(max(PERIODS * soft, SHORTEST), LONGEST) if np.isfinite(soft) else SHORTEST
     ticks, settled = round((SETTLE + length) * rate), round(SETTLE * rate)
-    still = replace(
-        held(scenario if margin == 1.0 else with_gains(scenario, margin), slip), duration=(ticks + 1) / rate
-    )
+    last = ticks + round(CONFIRM * rate)
+    still = replace(held(scenario if margin == 1.0 else with_gains(scenario, margin), slip), duration=(last + 1) / rate)
     rest, tapped = (_Chain(still, late=scenario.mode != "lockstep") for _ in range(2))
-    tap, begun, moved, wild = _tap(scenario, rest.run.model), 0, 0.0, True
+    tap, begun, moved, wild = _tap(scenario, rest.run.model), 0, 0.0, False
     own: list[Array] = []
     response: list[Array] = []
-    for row in range(ticks):
+    found = ChainMode(np.inf, 0.0, margin, slip, "nothing commands the arm")
+    for row in range(last):
         wanted, command = rest.command(row), tapped.command(row)
         if rest.stop or tapped.stop or wanted is None or command is None:
             if begun:
                 wild = True
-                break
         else:
             own.append(np.concatenate((rest.rates, wanted)))
             apart = tapped.rates - rest.rates
@@ -295,22 +295,36 @@ def least_stable(scenario: Scenario, margin: float = 1.0, slip: float = np.inf) 
             if (begun == 0 and row >= FIRST) or (row == settled and _growth(response) < GROWN):
                 begun, response, command = row, [], command + tap
             moved = max(moved, float(np.abs(rest.rates).max())) if row <= settled else moved
-            wild = row > settled and np.abs(rest.rates).max() > max(10.0 * moved, MOVES)
-            wild = wild or _growth(response) > LARGE or np.abs(apart).max() > MOVES
-            if wild and len(response) >= FEWEST:
+            loose = row > settled and np.abs(rest.rates).max() > max(10.0 * moved, MOVES)
+            loose = loose or _growth(response) > LARGE or bool(np.abs(apart).max() > MOVES)
+            wild = loose and len(response) >= FEWEST
+        if wild or row + 1 >= ticks:
+            found = _least_stable(own, response, wild, rest.stop or tapped.stop, 1.0 / rate)
+            if wild or not found.grows or found.stop:
                 break
+            ticks += max(round(length * rate), ticks // 2)  # what grows must go on growing
         rest.advance(wanted)
         tapped.advance(command)
-    else:
-        wild = False
-    stop = rest.stop or tapped.stop
+    return replace(found, margin=margin, slip=slip)
+
+
+def _least_stable(own: Sequence[Array], response: Sequence[Array], wild: bool, stop: str, period: float) -> ChainMode:
+    """Return the least stable motion of a response.
+
+    Args:
+        own: what the chain does at rest.
+        response: what a tap adds to it.
+        wild: whether the response left the linear range, or ended, before its time.
+        stop: why the chain stopped.
+        period: of a sample [s].
+    """
     rows = response if len(response) >= FEWEST else own
     if len(rows) < FEWEST:
-        return ChainMode(np.inf, 0.0, margin, slip, stop or "nothing commands the arm")
-    found = ChainMode(-np.inf, 0.0, margin, slip, stop)
-    for mode in response_modes(np.array(rows[len(rows) // SKIPPED :]), 1.0 / rate):  # without the tap's own spike
+        return ChainMode(np.inf, 0.0, stop=stop or "nothing commands the arm")
+    found = ChainMode(-np.inf, 0.0, stop=stop)
+    for mode in response_modes(np.array(rows[len(rows) // SKIPPED :]), period):  # without the tap's own spike
         if mode.way > TURNS:
-            found = ChainMode(mode.growth, mode.frequency, margin, slip, stop)
+            found = ChainMode(mode.growth, mode.frequency, stop=stop)
             break
     if wild and not stop and rows is response and len(rows) < EXPLODES:
         return replace(found, stop=f"a tap on the motors grows beyond all bounds within {len(rows)} samples")

@@ -30,6 +30,7 @@ SAMPLES_PER_PERIOD = 40  # samples per period of the fastest vibration to be dam
 LARGEST_ACCELERATION = 20.0  # [rad/s^2 | m/s^2] upper bound for the first run
 POSTURES = 100  # number of postures; the run starts in the best one
 TRIED = 1000  # number of random postures of which those are the first that are clear of mounting plane and arm
+CHOICES = 5  # start postures within the reaction null space
 DAMPING_RATIO = 0.3  # of the base, upper bound for the first run
 TRAVEL = 0.06  # of the tool, relative to its distance from the base
 TURN, SLIDE = 0.2, 0.05  # [rad], [m] travel of a joint in a joint motion
@@ -59,6 +60,8 @@ class FirstRun:
     auto: bool = False  # whether only the soft modes of the base are selected
     realization: str = "computed_torque"  # realization of the accelerations, with stages `null_space`
     damping_ratio: float = 0.0  # damping ratio of the base; 0 without vibration damping
+    law: str = "reactionless"  # control law, with stages `null_space`
+    choice: int = 0  # rank of its start posture among those that are tried
 
     @property
     def command_mode(self) -> str:
@@ -82,7 +85,8 @@ def first_runs(
     """Yield proposals in order of preference: by stages, and for each kind of stages with a decreasing size of motion.
 
     The stages are ``null_space`` (with an elastic base) and ``ik`` for an arm with rigid links, ``flexible`` for an arm
-    with flexible links, and finally ``joints``. Smaller motions are also slower.
+    with flexible links, and finally ``joints``. Smaller motions are also slower. ``null_space`` starts in ``CHOICES``
+    postures, one after the other (``choice``).
 
     Args:
         model: model of a robot that can be simulated, under this gravity.
@@ -94,9 +98,10 @@ def first_runs(
     selection = soft_selection(model)
     ways: list[BaseSelection | None] = [] if flexible else [None] if selection is None else [selection, None]
     for kept in ways:
-        usual = _tool_run(model, states, gravity, kept)
-        if usual is not None:
-            yield from (_smaller(usual, size) for size in SIZES)
+        for choice in range(1 if kept is None else min(CHOICES, len(states))):
+            usual = _tool_run(model, states, gravity, kept, choice)
+            if usual is not None:
+                yield from (_smaller(usual, size) for size in SIZES)
     if flexible:
         usual = _joint_run(model, states, gravity, flexible, "flexible")
         yield from (_smaller(usual, size) for size in SIZES)
@@ -200,9 +205,12 @@ def _rest(model: ArmModel, state: ArmState) -> float:
 
 
 def _tool_run(
-    model: ArmModel, states: list[ArmState], gravity: Gravity, selection: BaseSelection | None
+    model: ArmModel, states: list[ArmState], gravity: Gravity, selection: BaseSelection | None, choice: int = 0
 ) -> FirstRun | None:
-    """Return a motion of the tool along an axis with good mobility; None if the tool cannot move."""
+    """Return a motion of the tool along an axis with good mobility; None if the tool cannot move.
+
+    It starts in the posture of best mobility, or with a ``choice`` above 0 in one after it.
+    """
     jacobians = [_tool_motions(model, selection, state) for state in states]
     singular = [np.linalg.svd(J[:3], compute_uv=False) for J in jacobians]
     rank = max(int((s > RANK * max(s[0], 1e-12)).sum()) if s.size else 0 for s in singular)
@@ -215,7 +223,7 @@ def _tool_run(
             return float(np.linalg.svd(_scaled(model, states[i], jacobians[i]), compute_uv=False)[5])
         return float(singular[i][rank - 1]) * (1.0 if _above(model, states[i]) else 0.3)
 
-    best = max(range(len(states)), key=quality)
+    best = sorted(range(len(states)), key=quality, reverse=True)[choice]
     state, J = states[best], jacobians[best] if whole else jacobians[best][:3]
     turns, _, _ = np.linalg.svd(J[:3])
     plane = turns[:, :rank]  # directions in which the tool can move
@@ -240,6 +248,7 @@ def _tool_run(
         time=_time(model, travel * (back @ way), acceleration),
         rest=_rest(model, state),
         auto=selection is not None and selection.count < model.m,
+        choice=choice,
     )
     return run if selection is None else _with_damping(model, run, selection)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,7 +17,7 @@ from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.flexible_dynamics.modal_data import ModalData
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_sim.backends import make_backend
-from flexarm_tools.check.dry_run import dry_run
+from flexarm_tools.check.dry_run import DryRun, dry_run
 from flexarm_tools.check.first_run import LARGEST_ACCELERATION, SAMPLES_PER_PERIOD, FirstRun, clear_postures, first_runs
 from flexarm_tools.check.posture import RobotBodies
 from flexarm_tools.check.step import CheckStep, Finding
@@ -24,6 +25,9 @@ from flexarm_tools.graph.packages import Packages
 from flexarm_tools.scenario.file import STANDARD_GRAVITY, load_scenario
 
 WEIGHTLESS = (0.0, 0.0, 0.0)
+PLAIN = "resolved_acceleration"  # the law without base control
+BASE_MOTION = "peak_base_energy_root"  # figure by which it is compared
+ENOUGH, MOST = 0.3, 0.7  # share of the base motion under the plain law: good enough; too much to be a gain
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,7 @@ class Proposal:
     model: ArmModel  # model of the arm, with the gravity of the run
     bodies: RobotBodies  # of its robot
     refused: tuple[str, ...]  # why earlier candidates were rejected, in the order of the attempts
+    shares: tuple[float, ...] = ()  # of the base motion under the plain law that runs left, that of `run` the smallest
 
     def scenario(self, description: Path, folder: Path, arguments: dict[str, str], held: dict[str, float]) -> str:
         """Return the text of the scenario for a file in a folder.
@@ -59,7 +64,11 @@ def propose(
     packages: Packages | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Proposal:
-    """Try first runs until one passes a dry run.
+    """Try first runs until one passes a dry run, within the reaction null space one that gains over the plain law.
+
+    A run within the reaction null space is compared with the same motion under the law ``resolved_acceleration``. The
+    first one that leaves at most ``ENOUGH`` of the base motion is taken, otherwise the best of several start postures,
+    and none that leaves more than ``MOST``.
 
     Args:
         model: model of a robot that can be simulated.
@@ -73,20 +82,61 @@ def propose(
     postures = clear_postures(model, bodies)
     with TemporaryDirectory() as folder:
         (Path(folder) / "robot.urdf").write_text(model.description.text, encoding="utf-8")
+
+        def tried(weighed: ArmModel, run: FirstRun) -> DryRun:
+            path = Path(folder) / "first_run.yaml"
+            path.write_text(scenario_text(weighed, run, "robot.urdf"), encoding="utf-8")
+            try:
+                return dry_run(load_scenario(path, packages))
+            except FlexarmError as error:
+                return DryRun(str(error))
+
         for gravity in (STANDARD_GRAVITY, WEIGHTLESS):
             weighed = ArmModel(model.description, model.tool_frame, gravity)
+            best, shares, compared = None, list[float](), -1  # compared: newest start posture
             for run in first_runs(weighed, gravity, flexible, postures):
-                path = Path(folder) / "first_run.yaml"
-                path.write_text(scenario_text(weighed, run, "robot.urdf"), encoding="utf-8")
+                inside = run.stages == "null_space"
+                if inside and (run.choice == compared or (run.choice > 0 and compared < 0)):
+                    continue  # a smaller motion gains no more; other postures are tried only if the first one can move
+                if best is not None and not inside:
+                    break
                 say(f"dry run {len(refused) + 1}, {run.duration:g} s: {what_moves(run)} ...")
-                try:
-                    failure = dry_run(load_scenario(path, packages)).failure
-                except FlexarmError as error:
-                    failure = str(error)
-                if not failure:
-                    return Proposal(run, weighed, bodies, tuple(refused))
-                refused.append(f"{what_moves(run)}: {failure}")
+                found = tried(weighed, run)
+                if found.failure:
+                    refused.append(f"{what_moves(run)}: {found.failure}")
+                    continue
+                if not inside:
+                    return Proposal(run, weighed, bodies, tuple(refused), tuple(shares))
+                compared = run.choice
+                say("  the same under the plain law ...")
+                share = _share(found, tried(weighed, replace(run, law=PLAIN, damping_ratio=0.0)))
+                if share <= MOST and share <= min(shares, default=math.inf):
+                    best = run
+                shares.append(share)
+                if share <= ENOUGH:
+                    break
+                refused.append(f"{what_moves(run)}: {_compared(share)}")
+            if best is not None:
+                return Proposal(best, weighed, bodies, tuple(refused), tuple(shares))
     return Proposal(None, model, bodies, tuple(refused))
+
+
+def _share(found: DryRun, plain: DryRun) -> float:
+    """Return the base motion of a run over that under the plain law.
+
+    It is 0 if the plain law does not reach the end, and 1 if the base does not move with either.
+    """
+    ours, theirs = (
+        next((figure.value for figure in run.figures if figure.name == BASE_MOTION), math.inf) for run in (found, plain)
+    )
+    return ours / theirs if theirs > 0.0 else 1.0
+
+
+def _compared(share: float) -> str:
+    """Say how far the base moves, compared with the plain law."""
+    if share == 0.0:
+        return f"the plain law ({PLAIN}) does not reach the end of this motion"
+    return f"the base moves {share:.2g} times as far as under the plain law ({PLAIN})"
 
 
 def start_steps(
@@ -122,8 +172,15 @@ def start_steps(
             Finding("warning: no base feedback is stable with these; raise the rate, or leave vibration_damping off")
         )
     remarks = [f"a dry run of {run.duration:g} s has done it: {what_moves(run)}"]
+    if run.stages == "null_space":
+        remarks.append(f"  {_compared(min(proposal.shares))}")
+    elif proposal.shares:
+        remarks.append(
+            f"  without the reaction null space, which gains nothing: in the best of {len(proposal.shares)} start"
+            f" postures {_compared(min(proposal.shares))}"
+        )
     remarks.append(_place(proposal, run))
-    remarks += [f"  instead of {reason}" for reason in proposal.refused[-1:]]
+    remarks += [f"  instead of {reason}" for reason in proposal.refused[-1:] if not proposal.shares]
     warnings = []
     if run.gravity == WEIGHTLESS:
         warnings.append(Finding("warning: without gravity, since no run under gravity was found: see above"))
@@ -211,7 +268,7 @@ def scenario_text(
         "figures:",
     ]
     if model.m:
-        lines.append("  peak_base_energy_root: {metric: peak_base_energy_root}")
+        lines.append(f"  {BASE_MOTION}: {{metric: {BASE_MOTION}}}")
     metric = "tracking_error" if run.axes else "joint_tracking_error"
     lines.append(f'  tracking_error: {{metric: {metric}, goal: "{goal}"}}')
     return "\n".join([*lines, '  watchdog_stops: {metric: watchdog_stops, goal: "== 0"}', ""])
@@ -261,7 +318,7 @@ def _node_lines(run: FirstRun) -> list[str]:
     return [
         *lines,
         "  - executable: rns_vibration_controller",
-        f"    parameters: {{law: reactionless, {chosen}realization: {run.realization}, position_gain: 100.0,",
+        f"    parameters: {{law: {run.law}, {chosen}realization: {run.realization}, position_gain: 100.0,",
         f"      velocity_gain: 20.0, {damping}, rate: {run.rate}}}",
     ]
 
