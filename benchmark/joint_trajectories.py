@@ -1,6 +1,6 @@
 """Trajectories of planners: random and malformed goals, and the swing of a boom beside joint_trajectory_controller.
 
-``strangers.py`` reports both measures. This file alone: `joint_trajectories.py [PATHS]` (40 paths, 10 min).
+``strangers.py`` reports both measures. This file alone: `joint_trajectories.py [PATHS]` (200 paths, 15 min).
 
 The rules are written down here a second time, from joint_trajectory_controller's source (validate_trajectory_msg and
 get_segment_tolerances, ros2_controllers for Jazzy), as plainly as they stand there.
@@ -321,7 +321,7 @@ def measure_type_hash() -> Iterator[Figure]:
 
 # Swing ----------------------------------------------------------------------------------------------------------------
 
-PATHS = 40
+PATHS = 200
 SCALING = 0.1  # of velocity and acceleration limits: MoveIt's default
 ACCELERATION = 5.0  # [rad/s^2] limit, as in the joint_limits.yaml of MoveIt configurations
 QUIET = 1e-3  # [rad] error of the joints at the end of a run above which the plain servos count as unstable
@@ -403,24 +403,28 @@ class Silent(Progress):
 
 def measure_swing(paths: int = PATHS) -> Iterator[Figure]:
     """The swing of the boom behind the end of a path, shaped and as joint_trajectory_controller follows it."""
+    pairs, drawn, worst = [], 0, 0.0
     with get_context("spawn").Pool(2) as pool:
-        found = pool.map(swing, [(seed, shaped) for seed in range(paths) for shaped in (False, True)], chunksize=1)
-    pairs = [(one, other) for one, other in zip(found[::2], found[1::2], strict=True) if one.error < QUIET]
+        while len(pairs) < paths and drawn < 2 * paths:
+            seeds = range(drawn, drawn + paths - len(pairs))  # in place of those that were left out, too
+            found = pool.map(swing, [(seed, shaped) for seed in seeds for shaped in (False, True)], chunksize=1)
+            pairs += [(one, other) for one, other in zip(found[::2], found[1::2], strict=True) if one.error < QUIET]
+            drawn, worst = seeds.stop, max(worst, *(one.error for one in found))
     plain, shaped = zip(*pairs, strict=True)
     ratios = np.array([one.residual / other.residual for one, other in zip(shaped, plain, strict=True)])
     total = float(np.sum([one.residual for one in shaped]) / np.sum([one.residual for one in plain]))
     yield Figure(
         *("swing_beside_jtc", total, "", parse_goal("<= 0.05")),
-        f"of the boom behind the end of {paths} paths, shaped, as a share of that of joint_trajectory_controller",
+        f"of the boom behind the end of {len(pairs)} paths, shaped, as a share of that of joint_trajectory_controller",
         details={
-            "paths left out, as the plain servos are not stable on them": paths - len(pairs),
+            "further paths, left out, as the plain servos are not stable on them": drawn - len(pairs),
             "median": float(np.median(ratios)),
             "90 %": float(np.quantile(ratios, 0.9)),
             "largest": float(ratios.max()),
             "peak on the way": float(
                 np.median([one.peak / other.peak for one, other in zip(shaped, plain, strict=True)])
             ),
-            "joint error": max(one.error for one in found),
+            "joint error": worst,
         },
     )
     longer = max(one.time / other.time for one, other in zip(shaped, plain, strict=True)) - 1.0

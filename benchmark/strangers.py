@@ -5,7 +5,7 @@ contains a name (77 files, 7 min). Each goes through `flexarm check --write`; th
 and the model is compared with that of Pinocchio, which reads the file by itself and locks the held joints. Where the
 check has completed a description, the file is its copy, in which every part that differs from the original must be
 named in what the check says and in the scenario. Then come drives that add efforts by themselves, which
-`strangers.py drives` runs alone, and the measures of ``joint_trajectories.py`` (10 min; `strangers.py planners`).
+`strangers.py drives` runs alone, and the measures of ``joint_trajectories.py`` (15 min; `strangers.py planners`).
 """
 
 from __future__ import annotations

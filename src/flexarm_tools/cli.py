@@ -9,7 +9,21 @@ import sys
 import flexarm_core
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.robot.xacro_switch import NO_XACRO
-from flexarm_tools.commands import calibrate, check, demo, faults, map, plan, record, replay, run, schema, sweep, view
+from flexarm_tools.commands import (
+    calibrate,
+    check,
+    demo,
+    faults,
+    map,
+    modes,
+    plan,
+    record,
+    replay,
+    run,
+    schema,
+    sweep,
+    view,
+)
 from flexarm_tools.process.end_request import InterruptedRunError
 from flexarm_tools.process.exit_status import EXIT_ERROR, EXIT_INTERRUPTED
 
@@ -21,6 +35,7 @@ COMMANDS = {
     "schema": schema,
     "plan": plan,
     "map": map,
+    "modes": modes,
     "view": view,
     "record": record,
     "replay": replay,

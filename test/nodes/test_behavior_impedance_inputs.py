@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import yaml
 from impedance_arm import (  # noqa: F401
     BENT,
+    CENTER,
     DT,
+    MASS,
     NODE,
     PERIOD,
     SENSOR_LINK,
@@ -18,8 +21,10 @@ from impedance_arm import (  # noqa: F401
     replace,
     stamp_of,
 )
+from rclpy.action import ActionClient
 from visualization_msgs.msg import Marker, MarkerArray
 
+from flexarm.action import CalibrateToolWrench
 from flexarm_core.types import CartesianReference
 from flexarm_nodes.messages.conversions import cartesian_reference_form
 from flexarm_nodes.node import topics
@@ -130,6 +135,56 @@ def test_zeroing_takes_the_present_reading_for_that_of_a_free_tool_but_only_at_r
     felt = arm.statuses[-1].wrench
     assert np.allclose([felt.force.x, felt.force.y, felt.force.z], [0.0, 5.0, 0.0], atol=1e-9)
     assert np.allclose([felt.torque.x, felt.torque.y, felt.torque.z], 0.0, atol=1e-9)
+
+
+def test_the_tool_is_weighed_in_poses_that_others_move_the_arm_to_and_the_result_is_used(live):
+    arm, bias = ImpedanceArm(live, tool_mass=0.0), (1.0, -2.0, 3.0, 0.1, 0.2, -0.3)
+    client = ActionClient(live.node, CalibrateToolWrench, f"{NODE}/calibrate_tool_wrench")
+    live.until(client.server_is_ready, "the action")
+    fed = []
+
+    def goal(**how):
+        sent = client.send_goal_async(CalibrateToolWrench.Goal(**how), lambda got: fed.append(got.feedback))
+        live.until(sent.done, "an answer")
+        return sent.result()
+
+    def rest(position, samples=8):
+        for _ in range(samples):
+            arm.position = np.array(position)
+            arm.send_state()
+            arm.send_wrench(bias=bias)
+            arm.wait_for_answer()
+
+    rest(BENT)
+    future = goal(pose_count=2).get_result_async()
+    live.until(future.done, "the result")
+    assert future.result().result.error_code == CalibrateToolWrench.Result.INVALID_GOAL
+    assert "pose_count" in future.result().result.message
+    handle = goal(pose_count=5, samples=3, settle_time=0.01, apply=True)
+    assert handle.accepted and not goal().accepted  # one at a time
+    future = handle.get_result_async()
+    for wrist in ([1.0, 0.3], [0.2, 0.3], [-0.6, 0.3], [1.0, 1.5], [0.2, 2.5], [-0.6, 1.5]):
+        arm.tick += 1_000_000  # it sets out anew, where the arm was moved to
+        rest([*BENT[:5], *wrist])
+    live.until(future.done, "the result")
+    found = future.result().result
+    assert found.error_code == found.SUCCESSFUL, found.message
+    assert np.allclose(found.wrench_bias, bias, atol=1e-9) and abs(found.tool_mass - MASS) < 1e-9
+    assert np.allclose(found.tool_center_of_mass, CENTER, atol=1e-9) and "5 poses" in found.message
+    values = yaml.safe_load(found.parameters)
+    assert values["tool_mass"] == MASS and np.allclose(values["wrench_bias"], bias)
+    assert fed[0].pose_count == 5 and {one.phase for one in fed} >= {"move"}
+    arm.tick += 1_000_000
+    arm.position = BENT
+    for _ in range(2):
+        arm.step((0.0, 5.0, 0.0, 0.0, 0.0, 0.0), bias=bias)
+    felt = arm.statuses[-1].wrench
+    assert np.allclose([felt.force.x, felt.force.y, felt.force.z], [0.0, 5.0, 0.0], atol=1e-6)
+    canceled = goal(timeout=100.0)
+    live.until(canceled.cancel_goal_async().done, "the cancel")
+    future = canceled.get_result_async()
+    live.until(future.done, "the result")
+    assert future.result().result.message == "canceled after 0 poses"
 
 
 def test_joints_that_are_not_where_they_were_sent_hold_the_arm_until_they_are(arm):

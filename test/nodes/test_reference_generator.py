@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from control_msgs.msg import JointJog
 from geometry_msgs.msg import TwistStamped
 from planar_messages import START, joint_state
 from sensor_msgs.msg import JointState
@@ -208,6 +209,51 @@ def test_joints_follow_velocity_commands_in_any_order_and_bad_ones_are_refused(l
     assert not np.any(rest[-1].velocity)  # the command is 0.2 s old
 
 
+def test_joints_follow_jogs_by_velocity_or_by_way_and_bad_ones_are_refused(live, shared):
+    live.start("reference_generator", {**shared, "space": "joint_velocity", "max_acceleration": [10.0]})
+    live.listen(topics.DESIRED_JOINT_REFERENCE, JointReference)
+    states, jogs = live.publisher(topics.JOINT_STATES, JointState), live.publisher(topics.JOINT_JOG, JointJog)
+    live.until(lambda: jogs.get_subscription_count() > 0, "the subscription")
+    live.settle()
+    followed(live, states, topics.DESIRED_JOINT_REFERENCE, 5, 2)
+    jogs.publish(JointJog(joint_names=["joint2"], velocities=[0.2]))
+    live.spin(0.3)
+    led = followed(live, states, topics.DESIRED_JOINT_REFERENCE, 25, 5)
+    assert np.allclose(led[-1].velocity, [0.0, 0.2, 0.0])
+    jogs.publish(JointJog(joint_names=["joint3", "joint1"], displacements=[0.02, -0.01], duration=0.1))
+    live.spin(0.3)
+    led = followed(live, states, topics.DESIRED_JOINT_REFERENCE, 75, 20)
+    assert np.allclose(led[7].velocity, [-0.1, 0.0, 0.2])
+    assert not np.any(led[-1].velocity)  # its duration is over before the timeout
+    for bad, said in (
+        (JointJog(joint_names=["joint9"], velocities=[0.1]), "joint jog: it is for joint9, expected some of joint1"),
+        (JointJog(joint_names=["joint1"], displacements=[0.1]), "displacements need one > 0 s"),
+        (JointJog(joint_names=["joint1"], velocities=[0.1, 0.2]), "it has 1 joints and 2 values"),
+        (JointJog(joint_names=["joint1"], velocities=[np.inf]), "velocity is not finite"),
+    ):
+        jogs.publish(bad)
+        live.wait_for_diagnostic("reference_generator", said)
+        live.spin(0.6)
+
+
+def test_the_tool_follows_twists_in_its_own_axes(live, shared):
+    axes = [True, True, False, False, False, True]
+    live.start("reference_generator", {**shared, "space": "twist", "axes": axes, "max_linear_acceleration": 100.0})
+    live.listen(topics.CARTESIAN_REFERENCE, CartesianReference)
+    states, commands = live.publisher(topics.JOINT_STATES, JointState), live.publisher("twist_command", TwistStamped)
+    live.until(lambda: commands.get_subscription_count() > 0, "the subscription")
+    live.settle()
+    first = followed(live, states, topics.CARTESIAN_REFERENCE, 5, 2)[-1].pose.orientation
+    assert first.z != 0.0  # the tool is turned about z
+    twist = TwistStamped()
+    twist.header.frame_id, twist.twist.linear.x = "tool0", 0.1
+    commands.publish(twist)
+    live.spin(0.3)
+    led = followed(live, states, topics.CARTESIAN_REFERENCE, 25, 5)[-1].twist.linear
+    angle = 2.0 * np.arctan2(first.z, first.w)
+    assert np.allclose([led.x, led.y], [0.1 * np.cos(angle), 0.1 * np.sin(angle)], atol=1e-9)
+
+
 def test_the_tool_follows_twists_in_its_frame_and_others_are_refused(live, shared):
     live.start("reference_generator", {**shared, "space": "twist", "axes": PARAMETERS["axes"]})
     live.listen(topics.CARTESIAN_REFERENCE, CartesianReference)
@@ -226,7 +272,7 @@ def test_the_tool_follows_twists_in_its_frame_and_others_are_refused(live, share
     assert led[-1].twist.linear.x == pytest.approx(0.0, abs=1e-9) and not led[9].twist.linear.z
     assert led[-1].pose.position.x > 2.0 - 0.051
     for frame, value, said in (
-        ("tool0", 0.1, "is in frame 'tool0'; followed is 'base_ft'"),
+        ("elsewhere", 0.1, "is in frame 'elsewhere'; followed are 'base_ft' and 'tool0'"),
         ("", np.inf, "twist is not finite"),
     ):
         twist.header.frame_id, twist.twist.linear.x = frame, value

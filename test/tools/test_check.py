@@ -325,6 +325,18 @@ def test_a_limit_of_zero_is_refused(tmp_path):
     assert not usable and "<limit effort> of 'shoulder_yaw' is 0" in text and "ik_redundancy_solver: can run" in text
 
 
+def test_limits_that_are_not_kept_are_said(tmp_path):
+    text = load_robot_description(URDF / "arm_6r.urdf.xacro")
+    soft = '<safety_controller soft_lower_limit="-1" soft_upper_limit="1" k_position="9" k_velocity="9"/>'
+    endless = text.replace('type="revolute"', 'type="continuous"', 1)
+    for changed, said in (
+        (text.replace("<limit", f"{soft}<limit", 1), "soft limits (<safety_controller>) are not kept: 'shoulder_yaw'"),
+        (endless, "position limits of continuous joints mean nothing in URDF, and are not kept: 'shoulder_yaw' [-3"),
+    ):
+        (tmp_path / "arm.urdf").write_text(changed)
+        assert said in check_robot(tmp_path / "arm.urdf")[0]
+
+
 def test_a_joint_that_cannot_hold_its_weight_is_warned_of(tmp_path):
     text, usable = check_robot(
         changed(tmp_path, r'(<joint name="shoulder_pitch".*?effort=)"[\d.]+"', r'\1"20"'), first_run=False

@@ -67,7 +67,7 @@ class TwistMotion:
     def reset(self) -> None:
         """Discard the pose and the newest twist; :meth:`begin` starts the motion again."""
         self.begun = False
-        self._given: tuple[int, Array] | None = None
+        self._given: tuple[int, Array, bool] | None = None
 
     def begin(self, stamp: int, position: Array, rotation: Array) -> None:
         """Start at the tool position (3,) [m] and rotation (3, 3) at this stamp [ns], at rest."""
@@ -75,20 +75,23 @@ class TwistMotion:
         self._position, self._rotation = finite("position", position, 3).copy(), finite("rotation", rotation, 3, 3)
         self._state = twist_state()
 
-    def give(self, stamp: int, twist: Array) -> None:
-        """Take a twist ``[v; w]`` (6,) in axes of the frame [m/s, rad/s]; one that is too fast is scaled down.
+    def give(self, stamp: int, twist: Array, in_tool: bool = False) -> None:
+        """Take a twist ``[v; w]`` (6,) of the tool origin [m/s, rad/s]; one that is too fast is scaled down.
 
         Args:
             stamp: time of the twist [ns].
             twist: the twist.
+            in_tool: whether it is in axes of the tool, which turn with it, instead of in those of the frame.
 
         Raises:
             InputError: it is not six finite numbers; the twist before is kept.
         """
-        value = np.where(self._axes, finite("twist", twist, 6), 0.0)
+        value = finite("twist", twist, 6).copy()
+        if not in_tool:
+            value[~self._axes] = 0.0
         for part, fastest in zip((value[:3], value[3:]), self._fastest, strict=True):
             part *= min(1.0, fastest / max(math.sqrt(float(part @ part)), 1e-300))
-        self._given = stamp, value
+        self._given = stamp, value, in_tool
 
     def update(self, stamp: int, position: Array, rotation: Array) -> CartesianReference:
         """Return the reference at a stamp [ns].
@@ -133,8 +136,13 @@ class TwistMotion:
 
     def _wanted(self, stamp: int) -> Array:
         given = self._given
-        stale = given is None or abs(stamp - given[0]) > round(self.config.command_timeout * 1e9)
-        return self._still if given is None or stale else given[1]
+        if given is None or abs(stamp - given[0]) > round(self.config.command_timeout * 1e9):
+            return self._still
+        _, twist, in_tool = given
+        if not in_tool:
+            return twist
+        turn = self._turned
+        return np.where(self._axes, np.concatenate((turn @ twist[:3], turn @ twist[3:])), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +197,7 @@ class JointVelocityMotion:
     def reset(self) -> None:
         """Discard the positions and the newest command; :meth:`begin` starts the motion again."""
         self.begun = False
-        self._given: tuple[int, Array] | None = None
+        self._given: tuple[int, Array, int] | None = None
 
     def begin(self, stamp: int, position: Array) -> None:
         """Start at joint positions (n,) at this stamp [ns], at rest."""
@@ -197,17 +205,19 @@ class JointVelocityMotion:
         self._position = finite("position", position, len(self.limit)).copy()
         self._velocity = np.zeros(len(self.limit))
 
-    def give(self, stamp: int, velocity: Array) -> None:
+    def give(self, stamp: int, velocity: Array, lasts: float = math.inf) -> None:
         """Take velocities (n,) [rad/s | m/s], within the limits.
 
         Args:
             stamp: time of the command [ns].
             velocity: the velocities.
+            lasts: time for which they are wanted, if less than the timeout [s].
 
         Raises:
             InputError: they are not n finite numbers; the command before is kept.
         """
-        self._given = stamp, np.clip(finite("velocity", velocity, len(self.limit)), -self.limit, self.limit)
+        value = np.clip(finite("velocity", velocity, len(self.limit)), -self.limit, self.limit)
+        self._given = stamp, value, round(min(lasts, self.config.command_timeout) * 1e9)
 
     def update(self, stamp: int, position: Array) -> JointReference:
         """Return the reference at a stamp [ns].
@@ -227,7 +237,7 @@ class JointVelocityMotion:
         acceleration = np.zeros(len(self.limit))
         if dt > 0.0:
             given, a = self._given, self._acceleration
-            stale = given is None or abs(stamp - given[0]) > round(self.config.command_timeout * 1e9)
+            stale = given is None or abs(stamp - given[0]) > given[2]
             wanted = np.zeros(len(a)) if given is None or stale else given[1]
             rest = self.config.max_joint_lag - np.abs(lag := self._position - measured)
             free = a * dt * dt  # more than the way that is lost to sampling

@@ -13,6 +13,7 @@ from flexarm_core.behavior_impedance.behaviors.path import Path
 from flexarm_core.behavior_impedance.controller import BehaviorImpedanceController
 from flexarm_core.behavior_impedance.measured_map import MeasuredMap
 from flexarm_core.behavior_impedance.wrench.external_wrench import ExternalWrench
+from flexarm_core.behavior_impedance.wrench.tool_calibration import ToolWeighing
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import numbers
 from flexarm_core.errors import InputError
@@ -97,6 +98,7 @@ class BehaviorStage(Stage):
         defect: traceback of an exception that a behavior raised in the last sample; empty: none.
         answered: stamp of the newest sample [ns], -1 before any.
         state: state of that sample, None before any.
+        weighing: weighing of the tool that takes every sample; None: there is none.
     """
 
     name = "behavior_impedance_controller"
@@ -128,6 +130,7 @@ class BehaviorStage(Stage):
         self._base, self._undeflected = BaseLink(model), np.zeros(model.m)
         chain = controller.arm.chain
         self._place = np.array([model.joint_names.index(name) for name in chain.joint_names])
+        self.weighing: ToolWeighing | None = None
         self.deviation = JointDeviation(chain.joint_names)
         load_compiled()
         self.deviation.check(*np.zeros((2, chain.n)))  # loads the compiled code
@@ -152,6 +155,8 @@ class BehaviorStage(Stage):
         self.trouble, self.defect = "", ""
         self.answered = -1
         self.state: ArmState | None = None
+        if self.weighing is not None:
+            self.weighing.interrupt()
 
     def update(self, tick: Tick) -> None:
         """Process one sample; pass its wrench on, and the current tool reference to the behaviors that follow a stream.
@@ -178,6 +183,9 @@ class BehaviorStage(Stage):
             self._map(measured, (stamp - self.answered) * 1e-9)
             self._step(stamp, (stamp - self.answered) * 1e-9)
         self.answered, self.state = stamp, state
+        if self.weighing is not None:
+            fastest = float(np.abs(state.velocity).max())
+            self.wrenches.weigh(self.weighing, stamp, measured, state.deflection, fastest)
         if remarks:
             tick.refused[self.name] = "; ".join(remarks)
         tick.give_tool(self.name, self._tool(stamp))

@@ -18,6 +18,7 @@ from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.pipeline.behavior_stage import BehaviorStage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_nodes.behavior_impedance.calibration import ToolWrenchCalibration
 from flexarm_nodes.behavior_impedance.parameters import mapping_config, measured_map, tool_wrench
 from flexarm_nodes.behavior_impedance.report import BehaviorReport
 from flexarm_nodes.behavior_impedance.requests import BehaviorRequests
@@ -73,12 +74,18 @@ class BehaviorInterfaces(Interfaces):
         return self.sets.waits
 
     def open(self) -> None:
-        """Create the subscriptions and services of the behaviors."""
+        """Create the subscriptions, services and actions of the behaviors."""
         self._requests = BehaviorRequests(self, self.stage, self.sets)
+        self._calibration = ToolWrenchCalibration(self, self.stage)
 
     def close(self) -> None:
         """Destroy them."""
         self._requests.close()
+        self._calibration.close()
+
+    def end(self) -> None:
+        """End a calibration of the sensor."""
+        self._calibration.end()
 
     def status(self, tick: Tick) -> Status:
         """Return the status for the newest sample; a defect of a behavior is logged."""

@@ -38,6 +38,7 @@ OWN: dict[str, tuple[str, ...]] = {  # services beside those that every node has
 ACTIONS: dict[str, tuple[str, ...]] = {
     "joint_trajectory_follower": (topics.FOLLOW_JOINT_TRAJECTORY,),
     "ik_redundancy_solver": (topics.FOLLOW_CARTESIAN_PATH,),
+    "behavior_impedance_controller": (topics.CALIBRATE_TOOL_WRENCH,),
     "base_wrench_torque_estimator": (topics.CALIBRATE_BASE_WRENCH,),
 }
 ARM = "package://flexarm/urdf/boom_7r.urdf.xacro"  # has every kind of sensor

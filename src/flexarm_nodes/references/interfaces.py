@@ -1,8 +1,9 @@
-"""Topics twist_command and joint_velocity_command: velocities that the reference generator follows as they come."""
+"""Topics twist_command, joint_velocity_command, joint_jog: velocities that the reference generator follows."""
 
 from __future__ import annotations
 
 import numpy as np
+from control_msgs.msg import JointJog
 from geometry_msgs.msg import TwistStamped
 from sensor_msgs.msg import JointState
 
@@ -26,26 +27,32 @@ class VelocityInterfaces(Interfaces):
         self._stage = stage
 
     def open(self) -> None:
-        """Create the subscription."""
+        """Create the subscriptions."""
+        hear, name = self.node.hear, self.name
         if isinstance(self._stage.motion, TwistMotion):
-            self._topic = self.node.hear(TwistStamped, self.name(topics.TWIST_COMMAND), self._on_twist)
+            self._topics = [hear(TwistStamped, name(topics.TWIST_COMMAND), self._on_twist)]
         else:
-            self._topic = self.node.hear(JointState, self.name(topics.JOINT_VELOCITY_COMMAND), self._on_velocities)
+            self._topics = [
+                hear(JointState, name(topics.JOINT_VELOCITY_COMMAND), self._on_velocities),
+                hear(JointJog, name(topics.JOINT_JOG), self._on_jog),
+            ]
 
     def close(self) -> None:
-        """Destroy it."""
-        self.node.destroy_subscription(self._topic)
+        """Destroy them."""
+        for subscription in self._topics:
+            self.node.destroy_subscription(subscription)
 
     def _on_twist(self, message: TwistStamped) -> None:
         motion, sent = self._stage.motion, message.header.frame_id
         assert isinstance(motion, TwistMotion)
-        if sent not in ("", motion.config.frame):
-            self.refuse(f"twist command is in frame '{sent}'; followed is '{motion.config.frame}'")
+        tool = self._stage.model.tool_frame
+        if sent not in ("", motion.config.frame, tool):
+            self.refuse(f"twist command is in frame '{sent}'; followed are '{motion.config.frame}' and '{tool}'")
             return
         linear, angular = message.twist.linear, message.twist.angular
         twist = np.array([linear.x, linear.y, linear.z, angular.x, angular.y, angular.z])
         try:
-            motion.give(self._when(message), twist)
+            motion.give(self._when(message), twist, in_tool=sent == tool)
         except InputError as error:
             self.refuse(f"twist command: {error}")
 
@@ -61,6 +68,28 @@ class VelocityInterfaces(Interfaces):
         except InputError as error:
             self.refuse(f"joint velocity command: {error}")
 
-    def _when(self, message: TwistStamped | JointState) -> int:
+    def _on_jog(self, message: JointJog) -> None:
+        try:
+            self._jog(message)
+        except InputError as error:
+            self.refuse(f"joint jog: {error}")
+
+    def _jog(self, message: JointJog) -> None:
+        """Follow the velocities of a jog, or its displacements within its duration; joints without either rest."""
+        motion, names, given = self._stage.motion, self._stage.model.joint_names, list(message.joint_names)
+        assert isinstance(motion, JointVelocityMotion)
+        if not given or not set(given) <= set(names) or len(set(given)) < len(given):
+            raise InputError(f"it is for {', '.join(given) or 'no joint'}, expected some of {', '.join(names)}, once")
+        by_way = not len(message.velocities)
+        values = np.array(message.displacements if by_way else message.velocities)
+        if len(values) != len(given):
+            raise InputError(f"it has {len(given)} joints and {len(values)} values")
+        if not np.isfinite(message.duration) or message.duration < 0.0 or (by_way and message.duration == 0.0):
+            raise InputError(f"its duration is {message.duration}; displacements need one > 0 s")
+        velocity = np.zeros(len(names))
+        velocity[[names.index(name) for name in given]] = values / message.duration if by_way else values
+        motion.give(self._when(message), velocity, message.duration or np.inf)
+
+    def _when(self, message: TwistStamped | JointState | JointJog) -> int:
         given, newest = stamp_to_nanoseconds(message.header.stamp), self._stage.answered
         return min(given, newest) if given else newest

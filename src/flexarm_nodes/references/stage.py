@@ -69,6 +69,7 @@ def _ports(values: Values, description: RobotDescription, tool: str) -> Ports:
         for wanted, topic, kind in (
             ("twist", topics.TWIST_COMMAND, "TwistStamped"),
             ("joint_velocity", topics.JOINT_VELOCITY_COMMAND, "JointState"),
+            ("joint_velocity", topics.JOINT_JOG, "JointJog"),
         )
         if space == wanted
     ]

@@ -141,7 +141,7 @@ def _limits(model: ArmModel) -> CheckStep:
                     f'<joint name="{lacking[0]}">{" and the others" if len(lacking) > 1 else ""}',
                 )
             )
-    findings += _odd_units(model) + _narrowed(model)
+    findings += _odd_units(model) + _narrowed(model) + _not_kept(model)
     findings += [
         Finding(
             f"missing: <limit effort> of '{name}' is 0: the motor gives nothing",
@@ -203,6 +203,43 @@ def _narrowed(model: ArmModel) -> list[Finding]:
                 )
             )
     return found
+
+
+def _not_kept(model: ArmModel) -> list[Finding]:
+    """Say which limits of driven joints the description has and nothing here keeps."""
+    soft, endless = [], []
+    for tag in ElementTree.fromstring(model.description.text).findall("joint"):
+        name, limit, safety = tag.get("name", ""), tag.find("limit"), tag.find("safety_controller")
+        if name not in model.joint_names:
+            continue
+        joint = model.description.joints[name]
+        ends = _ends(safety, "soft_lower_limit", "soft_upper_limit")
+        if ends and ends[0] < ends[1] and (ends[0] > joint.lower or ends[1] < joint.upper):
+            soft.append(f"'{name}' [{ends[0]:.4g}, {ends[1]:.4g}]")
+        ends = _ends(limit, "lower", "upper")
+        if joint.endless and ends and ends[0] < ends[1]:
+            endless.append(f"'{name}' [{ends[0]:.4g}, {ends[1]:.4g}]")
+    said = (
+        (soft, "soft limits (<safety_controller>) are not kept", "narrow <limit>"),
+        (
+            endless,
+            "position limits of continuous joints mean nothing in URDF, and are not kept",
+            'write type="revolute"',
+        ),
+    )
+    return [
+        Finding(f"{what}: {', '.join(joints)}; if they must be, {remedy}") for joints, what, remedy in said if joints
+    ]
+
+
+def _ends(tag: ElementTree.Element | None, lower: str, upper: str) -> tuple[float, float] | None:
+    """Return two limits of a tag, 0 where one is missing; None if it has neither, or they are no numbers."""
+    if tag is None or not {lower, upper} & {*tag.keys()}:
+        return None
+    try:
+        return float(tag.get(lower, "0")), float(tag.get(upper, "0"))
+    except ValueError:
+        return None
 
 
 def _odd_units(model: ArmModel) -> list[Finding]:

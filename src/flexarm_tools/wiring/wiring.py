@@ -27,6 +27,7 @@ FAULTS = ("two_writers", "missing_input", "unread_reference", "lacking_fields", 
 OTHER_NAMES = (  # names that a node may have but that are not part of the wiring
     topics.ADVANCE_SIMULATION,
     topics.CALIBRATE_BASE_WRENCH,
+    topics.CALIBRATE_TOOL_WRENCH,
     topics.FOLLOW_CARTESIAN_PATH,
     topics.SET_BEHAVIORS,
     topics.SOLVE_IK,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from flexarm_core.behavior_impedance.wrench.tool_calibration import ToolCalibration, ToolWeighing, calibrate_tool
 from flexarm_core.behavior_impedance.wrench.tool_wrench import ToolWrench
 from flexarm_core.entrance import finite, numbers
 from flexarm_core.errors import InputError
@@ -74,6 +77,25 @@ class ExternalWrench:
         if reading is None or self._tool is None:
             return None
         return self._tool.external(position, reading, self._gravity_in_base(deflection))
+
+    def weigh(self, weighing: ToolWeighing, stamp: int, position: Array, deflection: Array, speed: float) -> None:
+        """Give the reading at a stamp to a weighing of the tool; arguments as in :meth:`zero`."""
+        if self._tool is not None:
+            gravity = self._tool.gravity_in_sensor(position, self._gravity_in_base(deflection))
+            weighing.take(stamp, gravity, self._reading(stamp), speed)
+
+    def calibrated(self, weighing: ToolWeighing, apply: bool) -> ToolCalibration:
+        """Return the calibration from the poses of a weighing, and use it from now on if it is to be applied.
+
+        Raises:
+            InputError: there is no sensor, or the readings do not fit to a load.
+        """
+        if self._tool is None:
+            raise InputError("there is no force/torque sensor at the tool")
+        found = calibrate_tool(np.array(weighing.gravity), np.array(weighing.wrench), self._tool.sign)
+        if apply:
+            self._tool.take_calibration(found)
+        return found
 
     def zero(self, stamp: int, position: Array, deflection: Array, speed: float) -> Array:
         """Zero the sensor: assume that the tool is free, and return the new bias (6,) in sensor axes [N, N*m].

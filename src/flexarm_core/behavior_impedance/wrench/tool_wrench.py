@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from flexarm_core.behavior_impedance.wrench.tool_calibration import ToolCalibration
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite, number
 from flexarm_core.errors import ConfigError, InputError, RobotDescriptionError
@@ -28,6 +29,7 @@ class ToolWrench:
         mass: mass outboard of the sensor [kg].
         center_of_mass: (3,) center of that mass in the sensor frame [m].
         bias: (6,) reading without any load, in sensor axes [N, N*m].
+        sign: ``s`` of the convention.
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class ToolWrench:
             )
         if convention not in CONVENTIONS:
             raise ConfigError(f"wrench convention '{convention}' is unknown; valid: {', '.join(CONVENTIONS)}")
-        self._sign = 1.0 if convention == CONVENTIONS[0] else -1.0
+        self.sign = 1.0 if convention == CONVENTIONS[0] else -1.0
         self._rotation, self._offset = np.ascontiguousarray(placed[:3, :3]), np.ascontiguousarray(placed[:3, 3])
         self._chain = chain
         self.mass, self.center_of_mass = _load_outboard(description, self.frame)
@@ -103,7 +105,7 @@ class ToolWrench:
         position, on_tool = finite("position", position, self._chain.n), np.empty(6)
         _carry_to_tool(
             self._chain.links, position, self._rotation, self._offset, self.mass, self.center_of_mass, gravity_in_base,
-            self._sign, reading, self.bias, on_tool,
+            self.sign, reading, self.bias, on_tool,
         )  # fmt: skip
         return on_tool
 
@@ -112,7 +114,17 @@ class ToolWrench:
         _, R = self._chain.pose(position)
         reading = finite("a wrench", wrench_in_sensor, 6)
         gravity_in_base = finite("gravity_in_base", gravity_in_base, 3)
-        return reading - self._sign * self._weight(R, gravity_in_base)
+        return reading - self.sign * self._weight(R, gravity_in_base)
+
+    def gravity_in_sensor(self, position: Array, gravity_in_base: Array) -> Array:
+        """Return gravity (3,) in sensor axes [m/s^2]; arguments as in :meth:`external`."""
+        _, R = self._chain.pose(position)
+        seen: Array = (R @ self._rotation).T @ finite("gravity_in_base", gravity_in_base, 3)
+        return seen
+
+    def take_calibration(self, found: ToolCalibration) -> None:
+        """Use bias and load of a calibration from now on."""
+        self.bias, self.mass, self.center_of_mass = found.bias.copy(), found.mass, found.center_of_mass.copy()
 
     def _weight(self, R: Array, gravity_in_base: Array) -> Array:
         """Return the weight (6,) of the mass outboard, in sensor axes at the sensor origin [N, N*m]."""

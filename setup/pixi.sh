@@ -1,0 +1,2 @@
+# What pixi sources: the package, once it is built.
+if [ -e install/setup.sh ]; then . install/setup.sh; fi

@@ -1,0 +1,1 @@
+"""Flexible bodies from the matrices of finite-element programs."""

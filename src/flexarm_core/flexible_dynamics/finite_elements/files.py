@@ -1,0 +1,334 @@
+"""Matrices that finite-element programs write: CalculiX, Abaqus, Nastran.
+
+- CalculiX: a step ``*FREQUENCY, SOLVER=MATRIXSTORAGE`` without boundary conditions writes ``JOB.sti``, ``JOB.mas`` and
+  ``JOB.dof`` beside ``JOB.inp``.
+- Abaqus: ``*MATRIX GENERATE, STIFFNESS, MASS`` and ``*MATRIX OUTPUT, STIFFNESS, MASS, FORMAT=MATRIX INPUT`` write
+  ``JOB_STIF1.mtx`` and ``JOB_MASS1.mtx`` beside ``JOB.inp``.
+- Nastran: ``EXTSEOUT(STIFFNESS, MASS, DMIGPCH)`` or ``PARAM,EXTOUT,DMIGPCH`` writes stiffness and mass of the a-set as
+  DMIG to a punch file; the nodes are the GRID of the bulk data file, in the basic coordinate system.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from flexarm_core.errors import InputError
+from flexarm_core.flexible_dynamics.finite_elements.reduction import FiniteElements
+from flexarm_core.regular_file import read_regular
+from flexarm_core.types import Array
+
+UNITS = {"m": (1.0, 1.0), "mm": (1e-3, 1e-3)}  # length [m] and energy [J] of the units N, m, kg, s and N, mm, t, s
+MOST = 400 * 1024 * 1024  # bytes of a file that is read
+LARGEST = 100_000_000  # number of a node
+NASTRAN = (".bdf", ".dat", ".nas")
+Terms = tuple[NDArray[np.int64], NDArray[np.int64], Array]  # rows, columns, values
+
+
+def read_finite_elements(path: str | Path, matrices: Sequence[str | Path] = (), units: str = "m") -> FiniteElements:
+    """Read a finite-element model.
+
+    Args:
+        path: file with the nodes: ``.inp`` of CalculiX or Abaqus, ``.bdf`` of Nastran.
+        matrices: files of the matrices; default: those beside an ``.inp``.
+        units: of all files: ``m`` (N, m, kg, s) or ``mm`` (N, mm, t, s).
+
+    Raises:
+        InputError: a file is missing or is not what it should be; the message says what is expected.
+    """
+    path = Path(path)
+    if units not in UNITS:
+        raise InputError(f"units '{units}' are unknown; valid: {', '.join(UNITS)}")
+    if path.suffix.lower() in NASTRAN:
+        nodes, position, sets, terms = _nastran(path, matrices)
+    elif path.suffix.lower() == ".inp":
+        nodes, position, sets = _deck(_lines(path), path)
+        given = [Path(one) for one in matrices] or _beside(path)
+        terms = _calculix(given) if given[0].suffix.lower() in (".sti", ".mas", ".dof") else _abaqus(given)
+    else:
+        raise InputError(f"'{path}' is neither .inp (CalculiX, Abaqus) nor {', '.join(NASTRAN)} (Nastran)")
+    return _assembled(nodes, position, sets, terms, UNITS[units])
+
+
+def _assembled(
+    nodes: NDArray[np.int64],
+    position: Array,
+    sets: dict[str, tuple[int, ...]],
+    terms: tuple[NDArray[np.int64], Terms, Terms],
+    units: tuple[float, float],
+) -> FiniteElements:
+    """Return the model in SI units; degrees of freedom are given as node number and direction 0 to 5."""
+    freedom, *given = terms
+    if not len(freedom):
+        raise InputError("the matrices are empty")
+    order = np.argsort(nodes)
+    nodes, position = nodes[order], position[order]
+    place = np.clip(np.searchsorted(nodes, freedom[:, 0]), 0, len(nodes) - 1)
+    if not (nodes[place] == freedom[:, 0]).all():
+        lost = int(freedom[nodes[place] != freedom[:, 0], 0][0])
+        raise InputError(
+            f"the matrices have node {lost}, which the file of the nodes has not (an internal one, as of C3D8I?)"
+        )
+    if not np.isfinite(position).all():
+        raise InputError("nodes have positions that are not finite")
+    length, energy = units
+    scale = np.where(freedom[:, 1] < 3, 1.0 / length, 1.0)
+    d, made = len(freedom), []
+    for rows, columns, values in given:
+        if not np.isfinite(values).all():
+            raise InputError("a matrix has numbers that are not finite")
+        made.append(sparse.csr_array((energy * scale[rows] * values * scale[columns], (rows, columns)), shape=(d, d)))
+    used = np.unique(place)
+    return FiniteElements(
+        nodes[used],
+        length * position[used],
+        np.column_stack((np.searchsorted(used, place), freedom[:, 1])),
+        made[1],
+        made[0],
+        sets,
+    )
+
+
+def _symmetric(terms: Terms) -> Terms:
+    """Return all terms of a symmetric matrix of which one half, or all, is given."""
+    rows, columns, values = terms
+    off = rows != columns
+    both = (rows < columns).any() and (rows > columns).any()
+    if both:
+        return terms
+    return (
+        np.concatenate((rows, columns[off])),
+        np.concatenate((columns, rows[off])),
+        np.concatenate((values, values[off])),
+    )
+
+
+def _node(word: str) -> int:
+    """Return the number of a node; raise ValueError if it can be none."""
+    number = int(word)
+    if not 0 < number <= LARGEST:
+        raise ValueError(f"{word} is no number of a node")
+    return number
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        text = read_regular(path, MOST, InputError)
+    except InputError as error:
+        raise InputError(f"'{path}' {error}") from error
+    except OSError as error:
+        raise InputError(f"'{path}' cannot be read: {error.strerror}") from error
+    return text.decode("utf-8", errors="replace").splitlines()
+
+
+def _table(path: Path, columns: int, separator: str | None) -> Array:
+    """Read a table of numbers."""
+    try:
+        rows = [[float(word) for word in line.split(separator)] for line in _lines(path) if line.strip()]
+        table = np.array(rows, dtype=np.float64)
+    except ValueError as error:
+        raise InputError(f"'{path}' is no table of {columns} numbers in each line: {error}") from error
+    if table.ndim != 2 or table.shape[1] != columns:
+        raise InputError(f"'{path}' is no table of {columns} numbers in each line")
+    return table
+
+
+# Input decks ----------------------------------------------------------------------------------------------------------
+
+
+def _deck(lines: Iterable[str], path: Path) -> tuple[NDArray[np.int64], Array, dict[str, tuple[int, ...]]]:
+    """Read nodes and node sets of an input deck; names of sets are in capital letters."""
+    nodes: dict[int, list[float]] = {}
+    sets: dict[str, list[int]] = {}
+    what, name, generate = "", "", False
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if not text or text.startswith("**"):
+            continue
+        try:
+            if text.startswith("*"):
+                words = [word.strip().upper() for word in text.split(",")]
+                options = dict(word.split("=", 1) for word in words[1:] if "=" in word)
+                what, generate = words[0], "GENERATE" in words
+                name = options.get("NSET", "").strip()
+                if what == "*INCLUDE":
+                    raise InputError(f"'{path}', line {number}: *INCLUDE is not followed: write one file")
+            elif what == "*NODE":
+                label, *place = (word.strip() for word in text.rstrip(",").split(","))
+                nodes[_node(label)] = [float(word or 0) for word in (*place, "", "", "")[:3]]
+                if name:
+                    sets.setdefault(name, []).append(_node(label))
+            elif what == "*NSET":
+                words = [word.strip().upper() for word in text.rstrip(",").split(",")]
+                members = sets.setdefault(name, [])
+                if generate:
+                    first, last, step = (_node(word) for word in (*words, "1")[:3])
+                    members += range(first, last + 1, step)
+                else:
+                    for word in words:
+                        members += [_node(word)] if word.isdigit() else sets[word]
+        except InputError:
+            raise
+        except (ValueError, KeyError, IndexError) as error:
+            raise InputError(f"'{path}', line {number}: '{text[:60]}' is no {what}") from error
+    if not nodes:
+        raise InputError(f"'{path}' has no *NODE")
+    position = np.array(list(nodes.values()), dtype=np.float64)
+    return np.array(list(nodes), dtype=np.int64), position, {key: tuple(value) for key, value in sets.items()}
+
+
+def _beside(path: Path) -> list[Path]:
+    """Return the matrices beside an input deck."""
+    found = [path.with_suffix(suffix) for suffix in (".sti", ".mas", ".dof")]
+    if all(one.is_file() for one in found):
+        return found
+    found = [one for what in ("STIF", "MASS") for one in sorted(path.parent.glob(f"{path.stem}_{what}*.mtx"))[:1]]
+    if len(found) == 2:
+        return found
+    raise InputError(
+        f"there are no matrices beside '{path}': CalculiX writes .sti, .mas and .dof (*FREQUENCY,"
+        " SOLVER=MATRIXSTORAGE), Abaqus _STIF1.mtx and _MASS1.mtx (*MATRIX OUTPUT, FORMAT=MATRIX INPUT)"
+    )
+
+
+def _calculix(files: Sequence[Path]) -> tuple[NDArray[np.int64], Terms, Terms]:
+    by_suffix = {one.suffix.lower(): one for one in files}
+
+    def file(suffix: str) -> Path:
+        if suffix not in by_suffix:
+            raise InputError(f"expected files .sti, .mas and .dof, got {', '.join(map(str, files))}")
+        return by_suffix[suffix]
+
+    rows = [line.strip().split(".") for line in _lines(file(".dof")) if line.strip()]
+    try:
+        freedom = np.array([[_node(node), int(way) - 1] for node, way in rows], dtype=np.int64)
+    except ValueError as error:
+        raise InputError(f"'{file('.dof')}' is no list of NODE.DIRECTION") from error
+    if not len(freedom) or freedom[:, 1].min() < 0 or freedom[:, 1].max() > 5:
+        raise InputError(f"'{file('.dof')}' has directions other than 1 to 6")
+    matrices = []
+    for suffix in (".sti", ".mas"):
+        table = _table(file(suffix), 3, None)
+        if not ((table[:, :2] >= 1) & (table[:, :2] <= len(freedom))).all():
+            raise InputError(f"'{file(suffix)}' and '{file('.dof')}' are not of the same model")
+        places = table[:, :2].astype(np.int64) - 1
+        matrices.append(_symmetric((places[:, 0], places[:, 1], table[:, 2])))
+    return freedom, matrices[0], matrices[1]
+
+
+def _abaqus(files: Sequence[Path]) -> tuple[NDArray[np.int64], Terms, Terms]:
+    stiff, heavy = ([one for one in files if what in one.name.upper()] for what in ("STIF", "MASS"))
+    if len(stiff) != 1 or len(heavy) != 1:
+        raise InputError(f"expected a file with STIF and one with MASS in its name, got {', '.join(map(str, files))}")
+    tables = [_table(file, 5, ",") for file in (*stiff, *heavy)]
+    if any(not (np.abs(table[:, :4]) <= LARGEST).all() for table in tables):
+        raise InputError("the matrices have numbers of nodes that are none")
+    pairs = [np.concatenate((table[:, :2], table[:, 2:4])).astype(np.int64) for table in tables]
+    freedom, place = np.unique(np.concatenate(pairs), axis=0, return_inverse=True)
+    if freedom[0, 0] < 1 or not 1 <= freedom[:, 1].min() or freedom[:, 1].max() > 6:
+        raise InputError("the matrices have internal nodes, or directions other than 1 to 6, which are not supported")
+    matrices, begin = [], 0
+    for table in tables:
+        rows, columns = place.ravel()[begin : begin + 2 * len(table)].reshape(2, -1)
+        matrices.append(_symmetric((rows, columns, table[:, 4])))
+        begin += 2 * len(table)
+    return freedom - (0, 1), matrices[0], matrices[1]
+
+
+# Nastran --------------------------------------------------------------------------------------------------------------
+
+
+def _nastran(
+    path: Path, matrices: Sequence[str | Path]
+) -> tuple[NDArray[np.int64], Array, dict[str, tuple[int, ...]], tuple[NDArray[np.int64], Terms, Terms]]:
+    files = [Path(one) for one in matrices] or [path.with_suffix(".pch")]
+    position: dict[int, list[float]] = {}
+    found: dict[str, dict[tuple[int, int, int, int], float]] = {}
+    for file in (path, *files):
+        for number, card in _cards(_lines(file)):
+            try:
+                if card[0] == "GRID":
+                    node, cp, *place, cd = (card[1:] + [""] * 6)[:6]
+                    if (cp or "0") != "0" or (cd or "0") != "0":
+                        raise InputError(f"grid point {node} is not in the basic coordinate system: write all in it")
+                    position[_node(node)] = [_real(word) for word in place]
+                elif card[0] == "DMIG":
+                    _take_column(card, found)
+            except InputError:
+                raise
+            except (ValueError, IndexError, KeyError) as error:
+                raise InputError(f"'{file}', line {number}: not a card {card[0]} that can be read") from error
+    chosen = [[name for name in found if name.startswith(letter)] for letter in "KM"]
+    if any(len(names) != 1 for names in chosen):
+        raise InputError(
+            f"expected one DMIG whose name begins with K and one with M in {', '.join(map(str, files))}, found:"
+            f" {', '.join(found) or 'none'}"
+        )
+    given = [found[names[0]] for names in chosen]
+    keys = sorted({key for terms in given for a, i, b, j in terms for key in ((a, i), (b, j))})
+    if any(not 1 <= way <= 6 for _, way in keys):
+        raise InputError("the matrices have scalar or modal coordinates: write those of the grid points (no q-set)")
+    index = {key: i for i, key in enumerate(keys)}
+    stiffness, mass = (
+        _symmetric(
+            (
+                np.array([index[a, i] for a, i, _, _ in terms], dtype=np.int64),
+                np.array([index[b, j] for _, _, b, j in terms], dtype=np.int64),
+                np.array(list(terms.values()), dtype=np.float64),
+            )
+        )
+        for terms in given
+    )
+    places = np.array(list(position.values()), dtype=np.float64).reshape(-1, 3)
+    freedom = np.array(keys, dtype=np.int64).reshape(-1, 2) - (0, 1)
+    return np.array(list(position), dtype=np.int64), places, {}, (freedom, stiffness, mass)
+
+
+def _take_column(card: list[str], found: dict[str, dict[tuple[int, int, int, int], float]]) -> None:
+    """Take a card DMIG: the head of a matrix, or one of its columns."""
+    name = card[1]
+    if card[2] == "0":
+        if card[3] not in ("1", "6") or card[4] not in ("1", "2"):
+            raise InputError(f"DMIG {name} must be square and real, its form is {card[3]}, its type {card[4]}")
+        found[name] = {}
+        return
+    column = _node(card[2]), int(card[3] or 0)
+    rest = card[5:]
+    for node, way, value in zip(rest[::4], rest[1::4], rest[2::4], strict=False):
+        if node:
+            found[name][(_node(node), int(way or 0), *column)] = _real(value)
+
+
+def _real(word: str) -> float:
+    """Return a real number as Nastran writes it: also 1.5+3 and 1.5D+3; empty: 0."""
+    text = re.sub(r"(?<=[0-9.])([+-])", r"e\1", word.upper().replace("D", "E").replace("E", "e")).replace("ee", "e")
+    return float(text) if text else 0.0
+
+
+def _cards(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield line number and fields of each card of bulk data: in free, small or large fields."""
+    card: list[str] = []
+    begin = 0
+    for number, line in enumerate(lines, 1):
+        text = line.split("$")[0].rstrip()
+        if not text:
+            continue
+        if "," in text:
+            words = [word.strip() for word in text.split(",")]
+            fields = [words[0].rstrip("*"), *(words[1:9] + [""] * 8)[:8]]
+        else:
+            text, width = text.expandtabs(8), 16 if "*" in text[:8] else 8
+            fields = [text[:8].strip().rstrip("*"), *(text[i : i + width].strip() for i in range(8, 72, width))]
+        if fields[0] == "" or fields[0].startswith("+") or line.startswith("*"):
+            card += fields[1:]
+            continue
+        if card:
+            yield begin, card
+        card, begin = [fields[0].upper(), *fields[1:]], number
+    if card:
+        yield begin, card
