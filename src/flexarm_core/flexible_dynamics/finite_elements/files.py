@@ -230,7 +230,7 @@ def _abaqus(files: Sequence[Path]) -> tuple[NDArray[np.int64], Terms, Terms]:
         raise InputError("the matrices have numbers of nodes that are none")
     pairs = [np.concatenate((table[:, :2], table[:, 2:4])).astype(np.int64) for table in tables]
     freedom, place = np.unique(np.concatenate(pairs), axis=0, return_inverse=True)
-    if freedom[0, 0] < 1 or not 1 <= freedom[:, 1].min() or freedom[:, 1].max() > 6:
+    if freedom[0, 0] < 1 or not freedom[:, 1].min() >= 1 or freedom[:, 1].max() > 6:
         raise InputError("the matrices have internal nodes, or directions other than 1 to 6, which are not supported")
     matrices, begin = [], 0
     for table in tables:
