@@ -119,7 +119,7 @@ def test_a_wrench_in_the_frame_of_another_link_is_drawn_in_that_of_the_sensor():
     data, names = model.createData(), [*arm.description.actuated]
     own = named_frames(arm.description.links, ["tcp=tool0 0.1 0.0 -0.2 0.0 1.0 0.0", "plain=tool0"])
     for name in (arm.wrench_frame, "tool0", arm.description.root, "tcp", "plain", "left/tool0"):
-        frame, pose = own.get(name, (name.rpartition("/")[2], np.eye(4)))
+        frame, pose = own[name][:2] if name in own else (name.rpartition("/")[2], np.eye(4))
         q, wrench = rng.uniform(-1.0, 1.0, model.nq), rng.standard_normal(6)
         joints = [float(q[model.joints[model.getJointId(name)].idx_q]) for name in names]
         sample = arm_sample(

@@ -105,11 +105,29 @@ def test_an_unknown_frame_is_refused_with_those_that_are_known_and_nothing_else_
 
 @pytest.mark.parametrize(
     "named",
-    ["tcp", "tcp=", "=tool0", "tcp=nowhere", "tcp=tool0 1 2", "tcp=tool0 0 0 0 0 0 x", "tcp=l1 0 0 0 0 0 nan", "l1=l2"],
+    ["tcp", "tcp=", "=tool0", "tcp=nowhere", "tcp=tool0 1 2", "tcp=tool0 0 0 0 0 0 x", "tcp=l1 0 0 0 0 0 nan", "l1=l2",
+     "l1=l1 +++++", "tcp=tool0 +-+-+- 0 0 0 0 0 0"],
 )  # fmt: skip
 def test_frames_that_are_not_named_well_are_refused(named):
     with pytest.raises(ConfigError, match="wrench_frames: '"):
         Readings(ArmModel(coupled_arm(1).text), SENSORS, frames=[named])
+
+
+def test_signs_of_a_frame_turn_components_of_its_wrenches():
+    arm = coupled_arm(2)
+    model = ArmModel(arm.text)
+    names = (*model.joint_names, *model.elastic_joint_names)
+    home = model.description.force_torque_sensors["tool_ft_sensor"].frame
+    signed = Readings(model, SENSORS, frames=["left=tool0 0.1 0 0 0 0 1.0 ++-++-", f"{home}={home} ------"])
+    plain = Readings(model, SENSORS, frames=["left=tool0 0.1 0 0 0 0 1.0"])
+    signs, wrench = np.array([1.0, 1.0, -1.0, 1.0, 1.0, -1.0]), np.arange(1.0, 7.0)
+    found = []
+    for readings, given in ((signed, wrench), (plain, signs * wrench)):
+        readings.take(SENSORS[0], wrench_message(5, "left", given))
+        readings.take(SENSORS[1], wrench_message(5, home, wrench))
+        found.append(readings.sample(readings.joints(joint_state(5, names, np.zeros(len(names))))).wrenches)
+    assert np.allclose(found[0]["base_ft_sensor"], found[1]["base_ft_sensor"])
+    assert np.array_equal(found[0]["tool_ft_sensor"], -wrench) and np.array_equal(found[1]["tool_ft_sensor"], wrench)
 
 
 def test_a_frame_that_is_named_twice_is_refused():

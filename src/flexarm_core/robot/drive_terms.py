@@ -55,7 +55,8 @@ class DriveTerms:
         Args:
             position: (n,) joint positions [rad | m].
             velocity: (n,) joint velocities [rad/s | m/s].
-            friction: (n,) compensation of the static friction in the whole effort [N*m | N].
+            friction: (n,) compensation of the static friction in the whole effort [N*m | N]; drives add no more of it
+                than the friction in the robot description. What a torque loop finds beyond that, it commands.
         """
         model, total = self._model, np.zeros(self._model.n)
         if not self.adds:
@@ -67,7 +68,7 @@ class DriveTerms:
         if "coriolis" in self.adds:
             total += model.effort_on_resting_base(state, np.zeros(model.n)) - viscous - gravity
         if "friction" in self.adds:
-            total += viscous + finite("friction", friction, model.n)
+            total += viscous + np.clip(finite("friction", friction, model.n), -self._friction, self._friction)
         return total
 
     def doubt(self, position: Array, velocity: Array, effort: Array) -> str:

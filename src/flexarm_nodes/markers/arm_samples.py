@@ -14,11 +14,10 @@ from sensor_msgs.msg import JointState
 from flexarm.msg import BaseReaction, CartesianReference, FlexibleState
 from flexarm_core.flexible_dynamics.arm_sample import ArmSample
 from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
-from flexarm_core.types import Array
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.messages.flexible import wrench_from_message
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.input.wrench_frames import transformed
+from flexarm_nodes.node.input.wrench_frames import NamedFrame, transformed
 
 # Only the newest sample is needed, and no publisher may be blocked by a viewer.
 GLANCE = QoSProfile(
@@ -37,7 +36,7 @@ SEEN: dict[str, Any] = {
 
 
 def arm_sample(
-    newest: Callable[[str], Any], arm: DeflectedArm, named: Mapping[str, tuple[str, Array]] | None = None
+    newest: Callable[[str], Any], arm: DeflectedArm, named: Mapping[str, NamedFrame] | None = None
 ) -> ArmSample | None:
     """Return the arm's state from the newest messages, or None before its joints are known; omit non-finite values.
 
@@ -49,7 +48,7 @@ def arm_sample(
     Args:
         newest: returns the newest message of a topic in SEEN or of the sensor under the arm, None if there is none.
         arm: arm to draw.
-        named: link and pose (4, 4) in it of frames that are not links.
+        named: frames that are named, by name.
     """
     state, description = newest(topics.JOINT_STATES), arm.description
     if state is None:
@@ -75,14 +74,15 @@ def arm_sample(
     if on_base is None or not arm.base_sensor:
         return sample
     frame = on_base.header.frame_id.rpartition("/")[2]  # without the prefix of frames in a namespace
-    link, pose = (named or {}).get(frame, (frame, np.eye(4)))
-    if frame in ("", arm.wrench_frame):
+    given = (named or {}).get(frame)
+    if given is None and frame in ("", arm.wrench_frame):
         return sample
+    link, pose, signs = given or NamedFrame(frame, np.eye(4), np.ones(6))
     if link not in arm.description.links:
         return replace(sample, base_wrench=np.full(6, np.nan))
     placed = arm.place(sample, 1.0)
     there = np.asarray(np.linalg.solve(placed[arm.wrench_frame], placed[link] @ pose), dtype=float)
-    return replace(sample, base_wrench=transformed(there, wrench))
+    return replace(sample, base_wrench=transformed(there, signs * wrench))
 
 
 def finite_by_name(names: Sequence[str], values: Sequence[float]) -> dict[str, float]:

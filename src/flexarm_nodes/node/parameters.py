@@ -89,7 +89,7 @@ ARM_PARAMETERS = (
         " (the parameter frame_prefix of robot_state_publisher); messages are read with it and without"),
     Parameter("wrench_frames", "string[]", [],
         "frames of measured wrenches that are no links of the robot: NAME=LINK, or NAME=LINK x y z roll pitch yaw with"
-        " the pose of the frame in the link", "m, rad"),
+        " the pose of the frame in the link; then, perhaps, the signs of the six components, such as ++-++-", "m, rad"),
     Parameter("thread_priority", "int", 0,
         "real-time priority (SCHED_FIFO) requested at activation; 0: normal scheduling", "", 0, 99),
 )  # fmt: skip

@@ -7,8 +7,10 @@ in one of its own (``tool0_controller``). With the pose ``R, p`` of that frame i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +21,15 @@ from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_core.types import Array
 
 MOST_NAMED = 30  # frames in a message
+SIGNS = re.compile(r"[+-]{6}")  # of force and moment
+
+
+class NamedFrame(NamedTuple):
+    """A frame that is named: its link, its pose (4, 4) in it, and the signs (6,) of wrenches that are given in it."""
+
+    link: str
+    pose: Array
+    signs: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +75,7 @@ class WrenchFrames:
 
         Args:
             model: the arm.
-            named: further frames as ``NAME=LINK``, or ``NAME=LINK x y z roll pitch yaw`` with the pose of the frame in
-                the link [m, rad].
+            named: further frames, see :func:`named_frames`.
 
         Raises:
             ConfigError: a frame is not written so, is a link, is named twice, or its link does not exist.
@@ -74,7 +84,7 @@ class WrenchFrames:
         self._sensors = {name: sensor.frame for name, sensor in self._description.force_torque_sensors.items()}
         self._named = named_frames(self._description.links, named)
         self._placed: dict[tuple[str, str], Array | MovingFrame | None] = {
-            (name, frame): None for name, frame in self._sensors.items()
+            (name, frame): None for name, frame in self._sensors.items() if frame not in self._named
         }
 
     def seen(self, sensor: str, frame: str, wrench: Array) -> Array | WrenchElsewhere:
@@ -84,6 +94,8 @@ class WrenchFrames:
             InputError: the frame is not known, or a link that bends lies between it and the sensor.
         """
         key = sensor, frame
+        if frame in self._named:
+            wrench = self._named[frame].signs * wrench
         if key not in self._placed:
             self._placed[key] = self._place(sensor, frame)
         placed = self._placed[key]
@@ -94,7 +106,7 @@ class WrenchFrames:
     def _place(self, sensor: str, frame: str) -> Array | MovingFrame:
         description, home = self._description, self._sensors[sensor]
         said = f"wrench is in frame '{frame}', sensor '{sensor}' measures in '{home}'"
-        link, pose = self._named.get(frame, (frame, np.eye(4)))
+        link, pose, _ = self._named.get(frame, (frame, np.eye(4), None))
         if link not in description.links:
             known = [*self._named, *description.links]
             more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
@@ -116,24 +128,26 @@ class WrenchFrames:
         return moving.at(np.zeros(self._model.n), None)
 
 
-def named_frames(links: Collection[str], named: Sequence[str]) -> dict[str, tuple[str, Array]]:
-    """Return the link and the pose (4, 4) in it of every frame that is named.
+def named_frames(links: Collection[str], named: Sequence[str]) -> dict[str, NamedFrame]:
+    """Return every frame that is named.
 
     Args:
         links: those of the arm.
-        named: frames as ``NAME=LINK`` or ``NAME=LINK x y z roll pitch yaw`` [m, rad].
+        named: frames as ``NAME=LINK``, or ``NAME=LINK x y z roll pitch yaw`` with the pose of the frame in the link
+            [m, rad]. Six signs may follow, such as ``++-++-``, with which the components of the wrench are multiplied:
+            for sensors with left-handed axes, or with moments of another sense. With signs, NAME may be a link.
 
     Raises:
         ConfigError: a frame is not written so, is a link, is named twice, or its link does not exist.
     """
-    frames: dict[str, tuple[str, Array]] = {}
+    frames: dict[str, NamedFrame] = {}
     for text in named:
-        name, link, pose = _read(text)
-        if name in links or name in frames:
+        name, link, pose, signs = _read(text)
+        if (name in links and signs is None) or name in frames:
             raise ConfigError(f"wrench_frames: '{name}' is a link, or named twice")
         if link not in links:
             raise ConfigError(f"wrench_frames: '{text}' names no link; links: {', '.join(links)}")
-        frames[name] = link, pose
+        frames[name] = NamedFrame(link, pose, np.ones(6) if signs is None else signs)
     return frames
 
 
@@ -151,16 +165,21 @@ def _pose(chain: KinematicChain, q: Array) -> Array:
     return pose
 
 
-def _read(text: str) -> tuple[str, str, Array]:
-    """Return name, link and pose (4, 4) of a frame that is named."""
+def _read(text: str) -> tuple[str, str, Array, Array | None]:
+    """Return name, link, pose (4, 4) and signs (6,) of a frame that is named."""
     name, _, rest = text.partition("=")
-    words, pose = rest.split(), np.eye(4)
+    words, pose, signs = rest.split(), np.eye(4), None
+    if words and SIGNS.fullmatch(words[-1]):
+        signs = np.array([1.0 if sign == "+" else -1.0 for sign in words.pop()])
     try:
         numbers = [float(word) for word in words[1:]]
     except ValueError:
         numbers = [np.nan]
     if not name.strip() or len(numbers) not in (0, 6) or not words or not np.isfinite(numbers).all():
-        raise ConfigError(f"wrench_frames: '{text}', expected NAME=LINK or NAME=LINK x y z roll pitch yaw [m, rad]")
+        raise ConfigError(
+            f"wrench_frames: '{text}', expected NAME=LINK or NAME=LINK x y z roll pitch yaw [m, rad], and perhaps the"
+            " signs of the six components, such as ++-++-"
+        )
     if numbers:
         pose[:3, :3], pose[:3, 3] = roll_pitch_yaw_to_rotation(*numbers[3:]), numbers[:3]
-    return name.strip(), words[0], pose
+    return name.strip(), words[0], pose, signs
