@@ -282,6 +282,38 @@ def test_a_shaped_trajectory_ends_later_and_a_mode_rests():
     assert rests[shaper] < 0.02 * rests[None]
 
 
+@pytest.mark.parametrize("rate", [10, 30, 125])
+def test_a_stream_of_short_chunks_arrives_calm_and_late_by_the_shaper(rate):
+    """As of a learned policy: eight positions a chunk, the next one after four, and no two chunks agree."""
+    frequency, dt = 2.0, STEP * 1e-9
+    wanted = lambda t: 0.4 * np.sin(0.6 * t) * np.array([1.0, -0.5, 0.2])  # noqa: E731
+    swings, errors = {}, {}
+    for shaper in (None, make_shaper("zvd", [frequency])):
+        rng, arm, sent, end = np.random.default_rng(7), Arm(shaper=shaper, max_acceleration=(3.0,)), 0, 6.0
+        while arm.stamp < (end + 4.0) * 1e9:
+            now = arm.stamp * 1e-9
+            if now < end and now >= sent * 4.0 / rate:
+                times = np.arange(8) / rate
+                offset = rng.normal(scale=2e-3, size=3)
+                arm.ask(points(times, [wanted(min(now + t, end)) + offset for t in times]))
+                sent += 1
+            arm.run(1)
+        drive = np.array([one[2][0] for one in arm.motion])
+        state, w, rows = np.zeros(2), 2.0 * np.pi * frequency, []
+        turn = np.array([[np.cos(w * dt), np.sin(w * dt) / w], [-w * np.sin(w * dt), np.cos(w * dt)]])
+        for force in drive:
+            state = turn @ (state + [0.0, -0.5 * dt * force]) + [0.0, -0.5 * dt * force]
+            rows.append(np.hypot(state[0] * w, state[1]))
+        swings[shaper is None] = max(rows[-500:])
+        q = np.array([one[0] for one in arm.motion])
+        lag = 0.0 if shaper is None else 0.5 * shaper.length
+        late = [np.abs(q[i] - wanted(i * dt - lag)).max() for i in range(1000, 2800)]
+        errors[shaper is None] = max(late)
+        assert np.abs(np.diff(q, axis=0)).max() <= 1.0 * dt  # no jumps, though the chunks have some
+    assert swings[False] < 1e-3 * swings[True]  # at rest when the stream is over
+    assert errors[False] < max(0.01, 1.2 * errors[True])  # and late by half the shaper, no more
+
+
 def test_endless_joints_take_the_short_way_and_keep_their_turn():
     arm = Arm((6.1, 0.0, 0.0), endless=(True, False, False))
     ends = arm.ask(points([0.5, 1.0], [[0.2, 0.0, 0.0], [0.4, 0.0, 0.0]]), path=[("a", 0.05, 0.0, 0.0)])
