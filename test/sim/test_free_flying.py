@@ -17,11 +17,13 @@ from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.reaction_null_space.reaction_null_space import ReactionNullSpace
 from flexarm_core.reaction_null_space.reactionless.velocity_law import VelocityLaw, VelocityLawConfig
 from flexarm_core.reaction_null_space.stability.linear_plant import linear_plant
+from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration.controller import VibrationController
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.static_equilibrium import settle, static_equilibrium
+from flexarm_core.types import ArmState, CartesianReference
 from flexarm_sim.backends import BACKENDS, make_backend
 
 POSTURE = np.array([0.3, -0.5, 0.2, -1.2, 0.4, 1.0, 0.6])
@@ -83,10 +85,6 @@ def test_where_a_position_of_rest_is_needed_it_is_refused_in_one_line(floating: 
         lambda: FlexibleController(model, FlexibleControllerConfig()),
         lambda: VelocityLaw(floating, VelocityLawConfig()),
         lambda: VibrationController(floating, VibrationControllerConfig(law="torque")),
-        lambda: VibrationController(floating, VibrationControllerConfig(law="resolved_acceleration", task="tool_path")),
-        lambda: VibrationController(
-            floating, VibrationControllerConfig(law="resolved_acceleration", task="joint_path")
-        ),
     ):
         with pytest.raises(ConfigError, match="needs springs under the base, but the stiffness of 'elastic_x' is 0"):
             build()
@@ -104,3 +102,47 @@ def test_where_a_position_of_rest_is_needed_it_is_refused_in_one_line(floating: 
         backend = make_backend(name, description)
         with pytest.raises(RobotDescriptionError, match="is 0, and there is gravity"):
             backend.reset(POSTURE, at_rest=True)
+
+
+@pytest.mark.parametrize("law", ["reactionless", "resolved_acceleration"])
+def test_the_tool_accelerates_as_asked_while_the_base_keeps_its_attitude_or_is_left(
+    floating: ArmModel, law: str
+) -> None:
+    """Efforts of the law on Pinocchio's model of arm and base, which have any momentum."""
+    config = VibrationControllerConfig(
+        law=law, position_gain=0.0, velocity_gain=0.0, joint_damping=0.7, vibration_damping=False, base_bandwidth=0.0
+    )
+    attitude = floating.elastic_joint_names[3:]
+    controller = VibrationController(floating, config, BaseSelection(floating, attitude))
+    rigid = pinocchio.buildModelFromXML(floating.description.text)
+    rigid.gravity.linear = np.zeros(3)
+    data, rng = rigid.createData(), np.random.default_rng(1)
+    tool = rigid.getFrameId(floating.tool_frame)
+    turned = 0.0
+    for stamp in range(5):
+        still = np.concatenate((rng.uniform(-0.1, 0.1, 3), np.zeros(3)))  # of a base that drifts and does not turn
+        state = ArmState(
+            stamp, POSTURE + 0.2 * rng.normal(size=7), 0.5 * rng.normal(size=7), 0.2 * rng.normal(size=6), still
+        )
+        pose, asked = floating.tool_kinematics(state, floating.world_frame), rng.normal(size=6)
+        goal = CartesianReference(
+            stamp, floating.world_frame, pose.position, pose.rotation, np.zeros(6), asked, (True,) * 3 + (False,) * 3
+        )
+        controller.reset()
+        found, _ = controller.update(state, goal)
+        assert found.effort is not None
+        q, v = (
+            floating.configuration(state.position, state.deflection),
+            floating.velocity(state.velocity, state.deflection_rate),
+        )
+        efforts = floating.velocity(found.effort, np.zeros(6))
+        whole = pinocchio.aba(rigid, data, q, v, efforts)
+        pinocchio.forwardKinematics(rigid, data, q, v, whole)
+        way = pinocchio.getFrameClassicalAcceleration(rigid, data, tool, pinocchio.LOCAL_WORLD_ALIGNED).linear
+        assert way == pytest.approx(asked[:3], abs=2e-3)
+        names = [rigid.names[i] for i in range(1, rigid.njoints)]
+        turns = np.array([whole[names.index(name)] for name in attitude])
+        turned = max(turned, float(np.abs(turns).max()))
+        if law == "reactionless":
+            assert turns == pytest.approx(np.zeros(3), abs=1e-6)
+    assert (turned > 0.1) == (law == "resolved_acceleration")

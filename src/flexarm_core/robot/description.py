@@ -294,7 +294,7 @@ class RobotDescription:
         if self.free:
             raise ConfigError(
                 f"{what} needs springs under the base, but the stiffness of '{self.free[0]}' is 0: for free-flying"
-                " bases there are the plant and rns_vibration_controller with law reactionless"
+                " bases there are the plant and rns_vibration_controller with law reactionless or resolved_acceleration"
             )
 
     def with_rigid_drives(self) -> RobotDescription:

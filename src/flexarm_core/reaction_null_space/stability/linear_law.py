@@ -11,7 +11,7 @@ where ``g`` scales the base feedback ``G_b``: 1 means as configured.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from flexarm_core.reaction_null_space.coupling.null_space import damped_inverse
 from flexarm_core.reaction_null_space.stability.linear_plant import LinearPlant, gravity_stiffness
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection, servo_inertia
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
-from flexarm_core.reaction_null_space.vibration.posture_terms import giving_way
+from flexarm_core.reaction_null_space.vibration.posture_terms import floating, floating_response, giving_way
 from flexarm_core.reaction_null_space.vibration.torque_law import effective_inertia, torque_law_gain
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
@@ -106,10 +106,18 @@ def linear_law(
 
     share: Array = np.asarray(np.linalg.solve(blocks.H_b, effective_inertia(blocks)), dtype=np.float64)
 
+    plain = config.law == "resolved_acceleration"
+    free = floating(model.K_b, selection.rows[:0] if plain else selection.rows)
+    floats = len(free) > 0 and (plain or not selection.soft)
+    gives_way = floating_response(blocks.H_b, blocks.H_bm, free) if floats else np.zeros((m, n))
+    driven = blocks.H_m - blocks.H_bm.T @ gives_way
+
     selected = selection.at(blocks, config.damping_ratio, config.vibration_gain)
     scale = float(np.sqrt(np.trace(selected.rows @ blocks.H_b @ selected.rows.T) * np.trace(blocks.H_m)))
     coupling = damped_inverse(selected.coupling, config.coupling_threshold * scale, config.coupling_threshold * scale)
     F: Array = -config.joint_damping * V
+    if floats and not plain:
+        F = coupling.null_projector() @ F
     G: Array = np.zeros((n, 2 * n + 3 * m))
     damped = config.vibration_damping
     if config.law == "reactionless" and damped:
@@ -125,12 +133,12 @@ def linear_law(
             G = np.asarray(np.linalg.solve(moved, blocks.H_m @ rigid_feedback), dtype=np.float64)
     particular, particular_feedback = F, G
 
-    free = np.eye(n) if config.law == "resolved_acceleration" else coupling.null_projector()
+    space = np.eye(n) if plain else coupling.null_projector()
     back = -config.position_gain * Q - config.velocity_gain * V
     if config.task == "hold":
         F = F + coupling.null_projector() @ back
     elif config.task == "joint_path":
-        F, G = F + free @ (back - F), G - free @ G
+        F, G = F + space @ (back - F), G - space @ G
     elif config.task == "tool_path":
         task = ToolTask() if tool is None else tool
         axes = np.array(task.axes, dtype=bool)
@@ -139,21 +147,23 @@ def linear_law(
         swung = ArmState(0, plant.posture, np.zeros(n), plant.rest, np.zeros(m))
         kinematics = model.tool_kinematics(swung, task.frame or model.base_frame)
         J, J_b = kinematics.J_m, kinematics.J_b
-        threshold = config.tool_threshold * float(np.linalg.norm(J[axes]))
-        restricted = damped_inverse(J[axes] @ free, threshold, threshold)
+        led_by = J - J_b @ gives_way  # generalized Jacobian; J where nothing floats, and in the base link frame
+        threshold = config.tool_threshold * float(np.linalg.norm(led_by[axes]))
+        restricted = damped_inverse(led_by[axes] @ space, threshold, threshold)
         inverse = restricted.inverse
         carried = J - J_b @ coupled  # J_b is zero in the base link frame
         wanted = J_b @ yielding - config.velocity_gain * (J @ V + J_b @ R) - config.position_gain * (J @ Q + J_b @ X)
         F, G = F + inverse @ (wanted - carried @ F)[axes], G - inverse @ (carried @ G)[axes]
         if config.posture_gain > 0.0:
-            left, k = free @ restricted.null_projector(), config.posture_gain
+            left, k = space @ restricted.null_projector(), config.posture_gain
             F, G = F - left @ (k * Q + 2.0 * np.sqrt(k) * V + F), G - left @ G
 
     friction = gravity[m:, :m] @ X + gravity[m:, m:] @ Q + model.D_m[:, None] * V
     if led:
-        served = servo_inertia(blocks, selected.rows)
+        rows = selected.rows[:0] if floats and plain else selected.rows
+        served = servo_inertia(replace(blocks, H_m=driven), rows)
         stiff, slow = config.servo_position_gain * served, config.servo_velocity_gain * served
-        effort = blocks.H_m @ F + friction + stiff @ Q + slow @ V
+        effort = driven @ F + friction + stiff @ Q + slow @ V
         gives: Array = np.zeros((n, m))
         if config.law == "torque":
             gives = giving_way(blocks.H_bm, blocks.H_m, np.ascontiguousarray(selected.rows), model.K_b)

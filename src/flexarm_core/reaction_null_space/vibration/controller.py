@@ -16,6 +16,10 @@ posture within these free directions::
 
     N qdd = N [ qdd_r + 2 sqrt(k) (qd_r - qd) + k (q_r - q) ]
 
+On a free-flying base (directions without a spring) the directions that are not selected give way, under
+``resolved_acceleration`` all of them, and a tool goal in the inertial frame takes the generalized Jacobian in the place
+of J: see ``posture_terms``. So the attitude of the base is kept, or left to itself.
+
 There are two realizations. ``computed_torque`` evaluates the law at the measured state and inverts the dynamics of the
 arm on its elastic base; it excites stiff directions that are not in the selection (spillover). ``joint_servo``
 integrates the acceleration of the law to a joint reference, evaluates the law at this reference, and closes one servo
@@ -142,8 +146,8 @@ class VibrationController:
 
     @config.setter
     def config(self, config: VibrationControllerConfig) -> None:
-        if config.law == "torque" or (config.law != "reactionless" and config.task in PATHS):
-            self.model.description.require_springs(f"law {config.law} with task {config.task}")
+        if config.law == "torque":
+            self.model.description.require_springs("law torque")
         self._config = config
         self._settings, self._resting = pack_settings(config, rests=False), pack_settings(config, rests=True)
         if self.guard is not None:

@@ -52,6 +52,8 @@ from flexarm_core.reaction_null_space.vibration.posture_terms import (
     base_acceleration,
     coupled_inertia,
     damping_of,
+    floating,
+    floating_response,
     giving_way,
     select,
     yielded_inertia,
@@ -78,6 +80,8 @@ class Coupling(NamedTuple):
     inverse: Array  # (n, k) damped inverse of ``S H_bm``
     space: Array  # (rank, n) orthonormal rows that span the row space of ``S H_bm``
     scale: float  # largest damping factor of the inverse
+    floats: bool  # whether directions of the base give way freely
+    gives: Array  # (m, n) their deceleration per joint acceleration
 
 
 class Motion(NamedTuple):
@@ -109,7 +113,7 @@ def step(
         return TOO_FAR
     if s.goal == TOOL_GOAL and x.absolute[0] == UNKNOWN:
         return NO_FRAME
-    _find_terms(a, t, s, x)
+    _find_terms(a, c, t, s, x)
     _find_load(c, s, x, kept)
     _follow(c, s, x, kept, out)
     if not _finish(a, t, x, out):
@@ -123,10 +127,12 @@ def step(
 
 
 @inlined_kernel
-def _find_terms(a: Arm, t: Tree, s: Settings, x: Inputs) -> None:
+def _find_terms(a: Arm, c: Constants, t: Tree, s: Settings, x: Inputs) -> None:
     """Compute the equation of motion and the tool; joint servos follow a reference on an undeflected base."""
-    none = np.zeros(a.m)
-    bent, rate = (none, none) if s.led else (x.deflection, x.deflection_rate)
+    bent, rate = x.deflection.copy(), x.deflection_rate.copy()
+    for i in range(a.m):
+        if s.led and c.K_b[i, i] > 0.0:
+            bent[i], rate[i] = 0.0, 0.0
     equation_of_motion(
         a, t, x.position, x.velocity, bent, rate, x.H_b, x.H_bm, x.H_m, x.c_b, x.c_m, x.dH_bm_qd, x.weight
     )
@@ -196,6 +202,8 @@ def _follow(c: Constants, s: Settings, x: Inputs, kept: State, out: Outputs) -> 
     fed = _base_feedback(c, s, x, coupling)
     requested = -s.joint_damping * x.velocity
     if s.law != RESOLVED_ACCELERATION:
+        if coupling.floats:  # no spring would bring back what joint damping moves
+            requested -= _within(coupling.space, requested)
         requested += times(inverse, _bias(s, x, coupling) + fed)
     particular, feedback, still = requested, times(inverse, fed), np.zeros(c.n)
     yields = s.law == TORQUE and not s.led
@@ -217,7 +225,12 @@ def _follow(c: Constants, s: Settings, x: Inputs, kept: State, out: Outputs) -> 
         effort = times(x.H_m, requested + acceleration - particular)
         acceleration = solve_definite(free_inertia, effort + drift)  # includes the effect of unselected directions
 
-    inertia = yielding_inertia(x.H_b, x.H_bm, x.H_m, coupling.rows) if s.led else x.H_m - coupled_inertia(L, x.H_bm)
+    driven = x.H_m - product(x.H_bm.T, coupling.gives) if coupling.floats else x.H_m  # by joint servos
+    inertia = x.H_m - coupled_inertia(L, x.H_bm)
+    if s.led and coupling.floats and s.law == RESOLVED_ACCELERATION:
+        inertia = driven
+    elif s.led:
+        inertia = yielding_inertia(x.H_b, x.H_bm, driven, coupling.rows)
     served = times(inertia, _servo(s, x) + motion.compensated)
     out.uncompensated[:] = x.lacking - motion.compensated
     if c.bounded:
@@ -226,12 +239,12 @@ def _follow(c: Constants, s: Settings, x: Inputs, kept: State, out: Outputs) -> 
             biased = biased + times(x.H_bm.T, base_acceleration(L, x.H_bm, load, still))
         quiet = times(inverse, -times(coupling.rows, x.dH_bm_qd)) if s.law == REACTIONLESS else still
         out.bounding[0], out.bounding[1], out.bounding[2], out.bounding[3] = bound_motion(
-            acceleration, motion.along, motion.feedback, quiet, x.H_m if s.led else inertia, biased, x.position,
+            acceleration, motion.along, motion.feedback, quiet, driven if s.led else inertia, biased, x.position,
             x.velocity, c.limits, out.uncompensated, x.approach_time[0], x.rate_change[0], x.rate_change[1],
             x.rate_change[2],
         )  # fmt: skip
     if s.led:
-        effort = times(x.H_m, acceleration) + served
+        effort = times(driven, acceleration) + served
         if s.law == TORQUE:
             kept.gives[:] = giving_way(x.H_bm, x.H_m, coupling.rows, c.K_b)
     elif yields and c.bounded:
@@ -262,7 +275,10 @@ def _couple(c: Constants, s: Settings, x: Inputs, kept: State, out: Outputs) -> 
     inverse, row_space = np.zeros((c.n, c.selected)), np.empty((min(c.selected, c.n), c.n))
     coupled = product(rows, x.H_bm)
     rank, scale = invert_damped(coupled, threshold, threshold, inverse, row_space, out.singular_values)
-    return Coupling(L, load, rows, damping, inverse, row_space[:rank], scale)
+    free = floating(c.K_b, np.empty((0, c.m)) if s.law == RESOLVED_ACCELERATION else c.S)
+    floats = free.shape[0] > 0 and (s.law == RESOLVED_ACCELERATION or not c.soft)
+    gives = floating_response(x.H_b, x.H_bm, free) if floats else np.empty((0, 0))
+    return Coupling(L, load, rows, damping, inverse, row_space[:rank], scale, floats, gives)
 
 
 @inlined_kernel
@@ -286,7 +302,7 @@ def _observe_base(s: Settings, x: Inputs, kept: State) -> None:
 @inlined_kernel
 def _bias(s: Settings, x: Inputs, coupling: Coupling) -> Array:
     """Return what ``S H_bm qdd`` (k,) must be for the selected motions to feel no bias forces."""
-    if s.law == REACTIONLESS:
+    if s.law == REACTIONLESS and not coupling.floats:
         return -times(coupling.rows, x.dH_bm_qd)
     return times(coupling.rows, x.weight - x.c_b)
 
@@ -401,6 +417,8 @@ def _follow_tool(
     """Add the tool goal to the motion, and the posture in the directions that it leaves free."""
     task = _tool_task(s, x, out)
     a, J, space = task.wish.shape[0], task.J_m.copy(), coupling.space
+    if coupling.floats and x.absolute[0] > 0.0:
+        J -= product(task.J_b, coupling.gives)  # generalized Jacobian
     asked, norm = task.wish - times(task.J_m, particular), 0.0
     if x.absolute[0] > 0.0:
         asked -= times(task.J_b, base_acceleration(coupling.L, x.H_bm, coupling.load, particular))

@@ -5,6 +5,10 @@ acceleration is ``xdd_b = -H_b^-1 (load + H_bm qdd)``. Elimination of ``xdd_b`` 
 ``H_m a + c_m + D_m qd``,
 
     (H_m - H_bm^T H_b^-1 H_bm) qdd = H_m a + H_bm^T H_b^-1 load
+
+Directions without a spring, u, that are not selected give way freely: ``xdd_u = -H_uu^-1 (load_u + H_um qdd)``. What is
+selected then feels only ``rows H_bm qdd`` with ``rows = S - S H_bu H_uu^-1 E_u``, and the tool moves by the generalized
+Jacobian ``J_m - J_b E_u^T H_uu^-1 H_um`` (Umetani and Yoshida 1989).
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexarm_core.compiled import kernel
 from flexarm_core.reaction_null_space.coupling.base_modes import find_modes
@@ -42,13 +47,45 @@ def damping_of(H: Array, K: Array, damping_ratio: float) -> Array:
 
 
 @kernel
+def floating(K_b: Array, S: Array) -> NDArray[np.int64]:
+    """Return the directions (u,) without a spring that are not among the given motions S (k, m)."""
+    free = np.empty(K_b.shape[0], np.int64)
+    count = 0
+    for i in range(K_b.shape[0]):
+        kept = K_b[i, i] > 0.0
+        for j in range(S.shape[0]):
+            kept = kept or S[j, i] != 0.0
+        if not kept:
+            free[count] = i
+            count += 1
+    return free[:count]
+
+
+@kernel
+def floating_response(H_b: Array, pushes: Array, free: NDArray[np.int64]) -> Array:
+    """Return the accelerations (m, c) of free directions under generalized forces (m, c); 0 in the other directions."""
+    u, m, c = free.shape[0], pushes.shape[0], pushes.shape[1]
+    H, x, L, response = np.empty((u, u)), np.empty((u, c)), np.empty((u, u)), np.zeros((m, c))
+    for i in range(u):
+        x[i] = pushes[free[i]]
+        for j in range(u):
+            H[i, j] = H_b[free[i], free[j]]
+    cholesky_semidefinite(H, L)
+    forward(L, x)
+    backward(L, x)
+    for i in range(u):
+        response[free[i]] = x[i]
+    return response
+
+
+@kernel
 def select(H_b: Array, K_b: Array, S: Array, soft: int, damping_ratio: float, literal_gain: float) -> Any:
     """Return the selected motions at one posture: rows S (k, m) and their damping ``S H_b G_b`` (k, m).
 
     Args:
         H_b: (m, m) base inertia.
         K_b: (m, m) base stiffness.
-        S: (k, m) given rows; used if ``soft`` is 0.
+        S: (k, m) given rows; used if ``soft`` is 0. Free directions that they do not select give way.
         soft: number of soft modes to select instead of S; 0: use S.
         damping_ratio: zeta of every selected motion.
         literal_gain: g_b that replaces the damping ratio [1/s]; 0: not used.
@@ -64,9 +101,12 @@ def select(H_b: Array, K_b: Array, S: Array, soft: int, damping_ratio: float, li
             for j in range(m):
                 damping[i, j] *= rate
         return rows, damping
-    H = product(product(S, H_b), S.T)
+    rows, free = S.copy(), floating(K_b, S)
+    if free.shape[0] > 0:
+        rows -= floating_response(H_b, product(H_b, S.T), free).T
+    H = product(product(rows, H_b), rows.T)
     D = literal_gain * H if literal_gain > 0.0 else damping_of(H, product(product(S, K_b), S.T), damping_ratio)
-    return S.copy(), product(D, S)
+    return rows, product(D, S)
 
 
 @kernel
