@@ -236,6 +236,27 @@ def test_joints_follow_jogs_by_velocity_or_by_way_and_bad_ones_are_refused(live,
         live.spin(0.6)
 
 
+def test_two_publishers_that_each_know_a_part_of_the_joints_make_one_joint_state(live, shared):
+    live.start("reference_generator", {**shared, "space": "joint_velocity", "join_joint_states": True})
+    live.listen(topics.DESIRED_JOINT_REFERENCE, JointReference)
+    one, other = (live.publisher(topics.JOINT_STATES, JointState) for _ in range(2))
+    live.settle()
+    received = live.received[topics.DESIRED_JOINT_REFERENCE]
+    for tick in range(5, 100, 10):
+        for publisher, names in ((one, ["joint2"]), (other, ["joint3", "joint1"])):
+            message = joint_state(tick)
+            place = [message.name.index(name) for name in names]
+            message.position, message.velocity = (
+                [row[i] for i in place] for row in (message.position, message.velocity)
+            )
+            message.name = names
+            publisher.publish(message)
+        live.until(
+            lambda tick=tick: received and received[-1].header.stamp == joint_state(tick).header.stamp, "an answer"
+        )
+    assert np.allclose(received[-1].position, START)
+
+
 def test_the_tool_follows_twists_in_its_own_axes(live, shared):
     axes = [True, True, False, False, False, True]
     live.start("reference_generator", {**shared, "space": "twist", "axes": axes, "max_linear_acceleration": 100.0})

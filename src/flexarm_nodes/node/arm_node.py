@@ -11,6 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -32,6 +33,7 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.messages.cdr import message_reader
 from flexarm_nodes.messages.foreign_joints import ForeignJoints
+from flexarm_nodes.messages.joint_state_parts import JointStateParts
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.bounded_requests import bound_service
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN, Diagnostics
@@ -94,6 +96,10 @@ class ArmNode(LifecycleNode):
         self.add_on_set_parameters_callback(self._refuse_other_clock)
         self._described = ""
         self.is_foreign: Callable[[bytes], bool] = lambda raw: False
+        self._new_parts: Callable[[], JointStateParts] | None = (
+            None  # makes what joins joint states; None: nothing does
+        )
+        self._parts: dict[int, JointStateParts] = {}  # by subscription, as each gets all of them
         self._base_state: Subscription | None = None
         self._sent_along: float | None = None  # when the task that measures the queueing delay was queued [s]
         self._came_through = 0.0  # when the last such task ran [s]
@@ -150,6 +156,9 @@ class ArmNode(LifecycleNode):
             description = parse_robot_description(text, massless=self.MASSLESS)
             model = ArmModel(description, values["tool_frame"], tuple(values["gravity"]))
             self.is_foreign = ForeignJoints((*model.joint_names, *model.elastic_joint_names))
+            names = model.joint_names, model.elastic_joint_names
+            self._new_parts = partial(JointStateParts, *names) if values["join_joint_states"] else None
+            self._parts.clear()
             self.build(values, model)
         except FlexarmError as error:
             self.diagnostics.announce(ERROR, f"cannot configure: {error}")
@@ -316,12 +325,22 @@ class ArmNode(LifecycleNode):
 
     def _newest_of_the_arm(self, subscription: Subscription, given: bytes) -> bytes | None:
         """Return the newest of a joint state and those that wait behind it, without those of others; None: all are."""
-        newest = None if self.is_foreign(given) else given
+        newest = self._joined(subscription, given)
         with subscription.handle:
             while (taken := subscription.handle.take_message(subscription.msg_type, subscription.raw)) is not None:
-                if len(taken[0]) <= MOST_BYTES and not self.is_foreign(taken[0]):
-                    newest = taken[0]
+                if len(taken[0]) <= MOST_BYTES and (one := self._joined(subscription, taken[0])) is not None:
+                    newest = one
         return newest
+
+    def _joined(self, subscription: Subscription, raw: bytes) -> bytes | None:
+        """Return a joint state of the arm, or the one that this part completes; None: it is of others, or waits."""
+        if self.is_foreign(raw):
+            return None
+        if self._new_parts is None:
+            return raw
+        if (parts := self._parts.get(id(subscription))) is None:
+            parts = self._parts[id(subscription)] = self._new_parts()
+        return parts(raw)
 
     def reader(self, kind: Any) -> Callable[[bytes], Any]:
         """Return a function that deserializes messages of one type, with names of links as frames."""

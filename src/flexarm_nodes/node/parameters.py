@@ -90,6 +90,9 @@ ARM_PARAMETERS = (
     Parameter("wrench_frames", "string[]", [],
         "frames of measured wrenches that are no links of the robot: NAME=LINK, or NAME=LINK x y z roll pitch yaw with"
         " the pose of the frame in the link; then, perhaps, the signs of the six components, such as ++-++-", "m, rad"),
+    Parameter("join_joint_states", "bool", False,
+        "whether joint states with some joints of the arm are parts of one, from several publishers; else such a joint"
+        " state is faulty", at_start=True),
     Parameter("thread_priority", "int", 0,
         "real-time priority (SCHED_FIFO) requested at activation; 0: normal scheduling", "", 0, 99),
 )  # fmt: skip
