@@ -25,6 +25,7 @@ from flexarm_tools.metrics.figures import Figure, parse_goal
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "test" / "support"))
+import modal_slew  # noqa: E402
 from random_trees import random_case  # noqa: E402
 
 WEIGHTLESS = (0.0, 0.0, 0.0)
@@ -150,6 +151,19 @@ def gravity_frequency_error() -> list[Figure]:
         worst = max(worst, abs(float(found / expected) - 1.0))
     meaning = "frequency of a mast and of hanging arms under gravity against the closed form"
     return [Figure("gravity_frequency_error", worst, "1", parse_goal("<= 0.005"), meaning)]
+
+
+def modal_discrepancy_ratio() -> list[Figure]:
+    """Accelerations of modes that forces leave from the desired ones over a slew of flexible_3r, RMS."""
+    (alone, swinging, _), (both, calm, yielded) = modal_slew.slew(0.3, 0.0), modal_slew.slew(0.3, 1.0)
+    value = float(np.sqrt((both**2).mean() / (alone**2).mean()))
+    details: dict[str, bool | float | str] = {
+        "tool_swing_joints_alone_m": float(np.ptp(swinging[-500:], axis=0).max()),
+        "tool_swing_m": float(np.ptp(calm[-500:], axis=0).max()),
+        "largest_deviation_of_a_joint_rad": yielded,
+    }
+    meaning = "flexible_3r, slew: discrepancy of the modes, compared too, over that with joints compared alone"
+    return [Figure("modal_discrepancy_ratio", value, "1", parse_goal("< 0.5"), meaning, details=details)]
 
 
 def slew_torque(time: float) -> Array:

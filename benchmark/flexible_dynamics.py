@@ -22,6 +22,7 @@ MEASURES = (
     accuracy.frequency_error,
     accuracy.mounted_mode_error,
     accuracy.gravity_frequency_error,
+    accuracy.modal_discrepancy_ratio,
     accuracy.exudyn_tip_error,
     accuracy.mujoco_tip_error,
     speed.aba_ratios,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pinocchio
 import pytest
+from modal_slew import START, URDF, arm, controller_of, sampled, slew
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
@@ -14,28 +13,9 @@ from flexarm_core.flexible_dynamics.control.force_correction import correct_forc
 from flexarm_core.flexible_dynamics.control.gain_check import law_gains
 from flexarm_core.flexible_dynamics.integration import runge_kutta
 from flexarm_core.flexible_dynamics.model import FlexibleModel
-from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig, static_deflection
-from flexarm_core.path.joint_move import JointMove, JointMoveConfig
+from flexarm_core.flexible_dynamics.vibration_damping import static_deflection
 from flexarm_core.robot.load import load_robot_description
-from flexarm_core.types import ArmState, FlexibleState, JointReference
-
-URDF = Path(__file__).resolve().parents[3] / "urdf"
-START = np.array([0.3, -0.6, 0.9])
-
-
-def arm(**options) -> FlexibleModel:
-    return FlexibleModel(load_robot_description(URDF / "flexible_3r.urdf.xacro"), **options)
-
-
-def controller_of(model: FlexibleModel, damping: float, weight: float = 1.0) -> FlexibleController:
-    motion = VibrationDampingConfig(400.0, 40.0, mode_damping=damping, mode_weight=weight)
-    return FlexibleController(model, FlexibleControllerConfig(law="accelerations", motion=motion, check_gains=False))
-
-
-def sampled(model: FlexibleModel, stamp: int, x: np.ndarray, v: np.ndarray) -> tuple[ArmState, FlexibleState]:
-    elastic, modal, none = model.elastic, model.modal, np.zeros(len(model.elastic))
-    joints = ArmState(stamp, x[model.actuated], v[model.actuated], none, none)
-    return joints, FlexibleState(stamp, x[elastic], v[elastic], none, x[modal], v[modal], 0 * x[modal])
+from flexarm_core.types import JointReference
 
 
 @pytest.mark.parametrize(("influence", "most"), [("exact", 2), ("diagonal", 300)])
@@ -101,29 +81,6 @@ def test_exact_accelerations_on_links_softer_than_told_are_refused_and_do_swing_
         runge_kutta(*plant.arrays, x, v, effort, 2.5e-4, 4, work)
         swing.append(float(np.abs(x[model.modal]).max()))
     assert max(swing[1500:]) > 10.0 * max(swing[:500])
-
-
-def slew(damping: float, weight: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Missed accelerations and tool positions of the second after a slew of one second, and the joints' worst error."""
-    model, plant = arm(), arm()
-    controller = controller_of(model, damping, weight)
-    move = JointMove(JointMoveConfig((0.5, -0.4, 0.5), duration=1.0, time_law="seventh_order"))
-    move.begin(0, START)
-    x, v, work = np.zeros(model.size), np.zeros(model.size), np.zeros((6, model.size))
-    x[model.actuated], x[model.unmeasured] = START, static_deflection(model, START)
-    missed, tool, worst = [], [], 0.0
-    for tick in range(2000):
-        joints, flexible = sampled(model, tick * 1_000_000, x, v)
-        reference = move.update(joints.stamp)
-        efforts = np.zeros(len(model.hinge_names))
-        efforts[model.actuated] = controller.update(joints, flexible, reference).effort
-        missed.append(controller.missed)
-        worst = max(worst, float(np.abs(joints.position - reference.position).max()))
-        plant.set_wrenches(x, v, None)
-        runge_kutta(*plant.arrays, x, v, efforts, 2.5e-4, 4, work)
-        tool.append(plant.frame_motion("tool0", x, v).position)
-    assert controller.limited == 1.0
-    return np.array(missed), np.array(tool[1000:]), worst
 
 
 def test_comparing_modes_too_leaves_less_than_half_of_their_discrepancy_and_stops_the_swing():
