@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -104,7 +104,9 @@ def reaction_ratios() -> Iterator[Figure]:
             name: compute_figures(run.figures, ProcessRun(run).run(lambda tick: ""))
             for name, run in study.scenarios.items()
         }
-        yield from (figure for figure in compute_study_figures(study, figures) if figure.name.endswith("_ratio"))
+        for figure in compute_study_figures(study, figures):
+            if figure.name.endswith("_ratio"):
+                yield replace(figure, name=f"{Path(file).stem.removeprefix('demo_')}_{figure.name}")
 
 
 def measures(chains: int) -> tuple[Callable[[], Iterable[Figure]], ...]:
