@@ -321,7 +321,7 @@ PLANTED = (
     ),
     Planted(
         "a heavy load is sought with the noise of none", f"{GATE}/load/tool_load.py",
-        "if candidates.tried[0] == 0.0:", "if False:", f"{CORE_TESTS}/test_unknown_load.py",
+        "_expected(candidates.mass[EXPECTED], J, state.heaviest)", "pass", f"{CORE_TESTS}/test_unknown_load.py",
     ),
     Planted(
         "efforts before the first count as measured", f"{GATE}/observed_dynamics.py",
@@ -357,11 +357,39 @@ PLANTED = (
     ),
     Planted(
         "a small bias of a velocity adds up for ever", f"{GATE}/velocity_check.py",
-        "kept, soon = np.exp(-dt / WINDOW)", "kept, soon = 1.0", f"{CORE_TESTS}/test_velocity_check.py",
+        "kept, soon = np.exp(-dt / np.array(WINDOWS))", "kept, soon = np.ones(2)",
+        f"{CORE_TESTS}/test_velocity_check.py",
+    ),
+    Planted(
+        "motion of long ago hides a velocity that reads 0", f"{GATE}/velocity_check.py",
+        "WINDOWS = (0.2, 0.04)", "WINDOWS = (0.2, 0.2)", f"{CORE_TESTS}/test_velocity_check.py",
+    ),
+    Planted(
+        "an arm that contradicts itself is braked from what was believed before", f"{GATE}/prediction.py",
+        "if self._state is None or measured.stamp > self._since:", "if self._state is None:",
+        f"{CORE_TESTS}/test_sensor_trust.py",
+    ),
+    Planted(
+        "all motors saturate with one", f"{GATE}/command_law.py",
+        "held[np.argmax(beyond)] = True", "held |= beyond > 1.0", f"{CORE_TESTS}/test_command_law.py",
+    ),
+    Planted(
+        "noise looks like a lighter hand", f"{GATE}/load/tool_load.py",
+        "slope, curvature = slope - state.shaken[0]", "slope, curvature = slope - 0.0",
+        f"{CORE_TESTS}/test_tool_load.py",
+    ),
+    Planted(
+        "commands that act late look like a load", f"{GATE}/load/tool_load.py",
+        "LATE, JITTER = 1.0, 0.1", "LATE, JITTER = 1e-6, 0.1", f"{CORE_TESTS}/test_tool_load.py",
+    ),
+    Planted(
+        "a wrong weight of the arm looks like a load", f"{GATE}/load/tool_load.py",
+        "variance, steady = (FRACTION * given.weight[j]) ** 2", "variance, steady = 0.0",
+        f"{CORE_TESTS}/test_tool_load.py",
     ),
     Planted(
         "the arm is braked from the velocity that lies", f"{GATE}/velocity_check.py",
-        "np.where(doubted & (np.abs(rate) > np.abs(state.velocity)), rate, state.velocity)", "state.velocity",
+        "np.where(doubted, rate, state.velocity)", "state.velocity",
         f"{CORE_TESTS}/test_velocity_check.py",
     ),
     Planted(

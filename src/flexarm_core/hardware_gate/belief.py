@@ -52,6 +52,7 @@ class StateBelief:
 
     Attributes:
         contradiction: how the states contradict what was believed, empty if they do not.
+        torn: time for which positions and velocities have contradicted each other in every new state [s].
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class StateBelief:
         self._earlier: Array | None = None  # velocity before that of the newest believed state
         self._stuck = ""  # reason why unchanged states are rejected
         self._stuck_joint, self._stuck_at = -1, (0.0, 0.0)
-        self.contradiction = ""
+        self.contradiction, self.torn = "", 0.0
         self._still.forget()
 
     @property
@@ -161,7 +162,7 @@ class StateBelief:
             code = REVERSED if joint >= 0 else PLAUSIBLE
         if self._settled and code == PLAUSIBLE and not agrees:  # with what was not believed a moment ago
             assert before is not None
-            self._suspect, self.contradiction, self._earlier = None, "", before.velocity
+            self._suspect, self.contradiction, self.torn, self._earlier = None, "", 0.0, before.velocity
             if free:
                 self._still.learn(state, before)
             joint = self._still.on_state(state, before, dt, caused, coasts=coasts)
@@ -210,6 +211,9 @@ class StateBelief:
         """Return why a state is rejected that is not believed alone; it is accepted if enough states agree."""
         reason = self._say(state, code, joint, dt)
         suspect, self._suspect = self._suspect, state
+        apart = 0.0 if suspect is None else (state.stamp - suspect.stamp) * 1e-9
+        torn = code == NOT_THE_MOTION and not agrees and 0.0 < apart <= LONGEST
+        self.torn = self.torn + apart if torn else 0.0
         if not agrees or self._chain is None:
             self._chain, self._agreeing, self.contradiction = state, 0, ""
         self._agreeing += 1
@@ -235,7 +239,8 @@ class StateBelief:
             if joint >= 0:
                 self.contradiction = reason if lasts >= CONTRADICTED else ""
                 return f"joint state is not believable: {reason}"
-        self._settled, self._suspect, self._chain, self.contradiction, self._earlier = True, None, None, "", None
+        self._settled, self._suspect, self._chain, self._earlier = True, None, None, None
+        self.contradiction, self.torn = "", 0.0
         self._still.forget()
         return ""
 

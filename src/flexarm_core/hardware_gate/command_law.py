@@ -320,11 +320,11 @@ class CommandLaw:
         wanted = np.linalg.solve(inertia, effort - bias)
         held = np.zeros(most.size, dtype=bool)
         for _ in range(most.size):
-            beyond = (np.abs(effort) > most) & ~held
-            if not beyond.any():
+            beyond = np.where(held, 0.0, np.abs(effort) / most)
+            if not beyond.max() > 1.0:
                 break
+            held[np.argmax(beyond)] = True  # the others need less, or more, once it gives less
             given = np.clip(effort, -most, most)
-            held |= beyond
             free = ~held
             acceleration = wanted.copy()
             left = given[held] - bias[held] - inertia[np.ix_(held, free)] @ wanted[free]

@@ -40,6 +40,7 @@ class Prediction:
         """Discard the prediction, as measurements are available."""
         self._state: ArmState | None = None
         self._others: list[ArmState] = []
+        self._since = 0  # stamp of the measurement that it started at [ns]
         self._ended = False
 
     @property
@@ -52,18 +53,21 @@ class Prediction:
 
     def holds(self, measured: ArmState, effort: Array, dt: float) -> bool:
         """Return whether all copies still agree ``dt`` [s] after a measurement, with a constant effort (n,)."""
-        kept = self._state, self._others
+        kept = self._state, self._others, self._since
         self._state = None
         self.advance(measured, effort, dt)
         believable = self.is_believable
-        self._state, self._others = kept
+        self._state, self._others, self._since = kept
         return believable
 
     def advance(self, measured: ArmState, effort: Array, dt: float) -> ArmState:
-        """Return the state after ``dt`` [s] with an effort (n,) on the links; the first call starts at ``measured``."""
+        """Return the state after ``dt`` [s] with an effort (n,) on the links.
+
+        The first call starts at ``measured``, and so does one with a newer measurement.
+        """
         start = replace(measured, deflection_rate=np.zeros_like(measured.deflection_rate))
-        if self._state is None:
-            self._state = start
+        if self._state is None or measured.stamp > self._since:
+            self._state, self._since = start, measured.stamp
             self._others = [replace(start, velocity=share * start.velocity) for share in self._shares]
         self._state = self._moved(self._state, effort, dt)
         pairs = zip(self._others, self._shares, strict=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from flexarm_core.errors import InputError
-from flexarm_core.hardware_gate.belief import REACH, RESOLUTION, WAITS, believe
+from flexarm_core.hardware_gate.belief import CONTRADICTED, REACH, RESOLUTION, WAITS, believe
 from flexarm_core.hardware_gate.command_law import CommandLaw
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.probation import Probation
@@ -62,6 +62,7 @@ class SensorTrust:
 
     def _forget_motion(self) -> None:
         self._velocity.reset()
+        self._received: ArmState | None = None  # newest state, believed or not
         self._offered: tuple[ArmState, float] | None = None  # newest state that agrees with others, and its arrival [s]
 
     def believes(self, state: ArmState, law: CommandLaw, now: float, *, idle: bool, silent: bool) -> bool:
@@ -83,6 +84,7 @@ class SensorTrust:
             self._consider(state, law, now)
             raise InputError(self.distrusted)
         before, effort, uncommanded = self.state, law.mode == "effort", law.command is None
+        earlier, self._received = self._received, state
         known, free, dt = self.belief.sure, silent or uncommanded, _time_between(before, state)
         doubt = self.belief.doubt(state, before, dt, law.caused, idle=idle, coasts=effort, free=free)
         if not doubt and known and before is not None:
@@ -93,7 +95,14 @@ class SensorTrust:
                 raise InputError(lie)
             self.state = state
             return True
-        self._velocity.reset()
+        if doubt and self.belief.torn and effort and not free and earlier is not None:
+            lie = self._contradiction(earlier, state, _time_between(earlier, state))
+            if lie and self.belief.torn >= CONTRADICTED:
+                self.state = replace(state, velocity=self._velocity.velocity(state))
+                self._distrust(lie, before, state, dt)
+                raise InputError(lie)
+        else:
+            self._velocity.reset()
         if not doubt:
             self.state = state
             return True
@@ -127,14 +136,19 @@ class SensorTrust:
 
     def _lie(self, before: ArmState, state: ArmState, law: CommandLaw, dt: float) -> str:
         """Return how a joint contradicts itself or its command over many states, empty if none does."""
-        joint = self._velocity.on_state(before, state, dt)
-        if joint >= 0:
-            return f"position and velocity of {self._names[joint]} contradict each other"
+        lie = self._contradiction(before, state, dt)
+        if lie:
+            return lie
         if self.probation.active and law.mode == "effort" and law.command is not None:
             joint = self.probation.on_motion(law.caused(state)[1], state.velocity - before.velocity, dt)
             if joint >= 0:
                 return f"{self._names[joint]} does not move as commanded since the last reset"
         return ""
+
+    def _contradiction(self, before: ArmState, state: ArmState, dt: float) -> str:
+        """Return which joint's position and velocity contradict each other over many states, empty if none's."""
+        joint = self._velocity.on_state(before, state, dt)
+        return f"position and velocity of {self._names[joint]} contradict each other" if joint >= 0 else ""
 
     def _consider(self, state: ArmState, law: CommandLaw, now: float) -> None:
         """Look whether states agree with each other again, so that somebody may acknowledge them."""

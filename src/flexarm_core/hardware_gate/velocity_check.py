@@ -11,7 +11,9 @@ from flexarm_core.entrance import number
 from flexarm_core.hardware_gate.limits import ACCELERATION, VELOCITY, JointLimits
 from flexarm_core.types import ArmState, Array
 
-WINDOW = 0.2  # [s] time constant with which motion is forgotten
+WINDOWS = (0.2, 0.04)  # [s] time constants with which motion is forgotten
+WILD = 2.0  # multiple of the velocity limit that no joint reaches
+RECENT = 0.02  # [s] the same for the rate of the position
 SHARE = 0.3  # fraction of the motion by which position and velocity may differ: scale and delay of the velocity
 RESOLUTION = 0.004  # [rad | m] difference that is always allowed
 DELAY = 0.0015  # [s] at the velocity limit: the same for fast joints
@@ -19,11 +21,12 @@ SMOOTH = 0.25  # multiple of A dt^2 by which the trapezoidal rule may err betwee
 
 
 class VelocityCheck:
-    """Compare the motion ``dq`` with the integral of the velocity over a window, joint by joint.
+    """Compare the motion ``dq`` with the integral of the velocity over windows, joint by joint.
 
-    With weights that fade over WINDOW, ``|sum (dq - v dt)|`` may be SHARE of ``sum max(|dq|, |v dt|)``, and a rest for
-    noise and sampling. Of a moving joint a velocity that reads 0 shows within 0.1 s, one that reads half within 0.2 s,
-    and one that stands still once the joint has changed its velocity by that share.
+    With weights that fade over each of WINDOWS, ``|sum (dq - v dt)|`` may be SHARE of ``sum max(|dq|, |v dt|)``, and a
+    rest for noise and sampling. The long window finds what is wrong by little, or on a slow joint; the short one finds
+    it soon on a fast joint, whatever moved before. Of a moving joint a velocity that reads 0 shows within 0.1 s, one
+    that reads half within 0.2 s, and one that stands still once the joint has changed its velocity by that share.
     """
 
     def __init__(self, limits: JointLimits) -> None:
@@ -45,18 +48,24 @@ class VelocityCheck:
         return int(_add(self._table, *parts, number("dt", dt), self._memory))
 
     def velocity(self, state: ArmState) -> Array:
-        """Return the velocities (n,) to brake from: measured ones, or the rate of the position where that is larger."""
+        """Return the velocities (n,) to brake from: measured ones, or the rate of the position where that is larger.
+
+        The rate also stands for a measured velocity beyond WILD times the limit.
+        """
         rows = self._rows
         rate = rows.moved / np.maximum(rows.time, 1e-9)
-        doubted = np.abs(rows.difference) > SHARE * rows.travel
-        return np.where(doubted & (np.abs(rate) > np.abs(state.velocity)), rate, state.velocity)
+        doubted = (np.abs(rows.difference) > SHARE * rows.travel).any(axis=0)
+        speed = np.abs(state.velocity)
+        doubted &= (np.abs(rate) > speed) | (speed > WILD * self._table[VELOCITY])
+        return np.where(doubted, rate, state.velocity)
 
 
 class _Rows(NamedTuple):
     """Fading sums over the motion of each joint."""
 
-    difference: Annotated[Array, "n"]  # motion of the position minus integral of the velocity
-    travel: Annotated[Array, "n"]  # larger of the two, regardless of signs
+    difference: Annotated[Array, 2, "n"]  # for each window: motion of the position minus integral of the velocity
+    travel: Annotated[Array, 2, "n"]  # larger of the two, regardless of signs
+    coarse: Annotated[Array, 2, "n"]  # by how much the trapezoidal rule may err
     moved: Annotated[Array, "n"]  # motion of the position
     time: Annotated[Array, "n"]  # time [s]
 
@@ -71,14 +80,16 @@ def _add(
 ) -> int:  # fmt: skip
     """Add the motion between two states; return the first joint that contradicts itself, or -1."""
     found, r = -1, _view(memory, position.shape[0])
-    kept, soon = np.exp(-dt / WINDOW), np.exp(-dt / (0.1 * WINDOW))
+    kept, soon = np.exp(-dt / np.array(WINDOWS)), np.exp(-dt / RECENT)
     for i in range(position.shape[0]):
         change = position[i] - position_before[i]
         expected = 0.5 * (velocity_before[i] + velocity[i]) * dt
-        r.difference[i] = kept * r.difference[i] + change - expected
-        r.travel[i] = kept * r.travel[i] + max(abs(change), abs(expected))
         r.moved[i], r.time[i] = soon * r.moved[i] + change, soon * r.time[i] + dt
-        allowed = RESOLUTION + DELAY * table[VELOCITY, i] + SMOOTH * table[ACCELERATION, i] * dt**2
-        if found < 0 and abs(r.difference[i]) > allowed + SHARE * r.travel[i]:
-            found = i
+        allowed = RESOLUTION + DELAY * table[VELOCITY, i]
+        for k in range(2):
+            r.difference[k, i] = kept[k] * r.difference[k, i] + change - expected
+            r.travel[k, i] = kept[k] * r.travel[k, i] + max(abs(change), abs(expected))
+            r.coarse[k, i] = kept[k] * r.coarse[k, i] + SMOOTH * table[ACCELERATION, i] * dt**2
+            if found < 0 and abs(r.difference[k, i]) > allowed + r.coarse[k, i] + SHARE * r.travel[k, i]:
+                found = i
     return found

@@ -76,3 +76,30 @@ def test_an_encoder_that_is_still_frozen_is_not_reset_while_others_go_on(planar_
     if noise:
         arm.run(100)
         assert arm.gate.status.state is GateState.RUNNING
+
+
+@pytest.mark.parametrize("read", [0.0, 1e200])
+def test_an_arm_whose_position_and_velocity_contradict_each_other_is_braked_from_its_motion(planar_3r, read):
+    """By effort at 100 Hz, each state alone is not believable; after 0.04 s of them the positions tell the speed."""
+    model, wide, two = planar_3r, np.full(3, np.inf), 2.0 * np.ones(3)
+    limits = JointLimits(model.lower, model.upper, two, 8.0 * np.ones(3), model.effort_limit, wide)
+    gate = HardwareGate(model, limits, HardwareGateConfig(command_mode="effort", period=0.01, lockstep=True))
+    none, moves, found = np.zeros(1), np.array([0.0, 0.0, 1.8]), None
+    for tick in range(30):
+        state = ArmState(tick * 10_000_000, START + moves * 0.01 * tick, moves.copy(), none, none)
+        effort = model.gravity_effort(state)
+        if tick >= 20:
+            state.velocity[2] = read
+        try:
+            command = gate.on_state(state)
+            answer = gate.on_reference(JointReference(state.stamp, effort=effort))
+            command = answer if command is None else command
+        except InputError as error:
+            command = gate.on_unusable_state(state.stamp, str(error))
+        if gate.status.state is GateState.TRIPPED:
+            found = tick
+            break
+    assert found is not None and found <= 20 + 6, gate.status.reason
+    assert "position and velocity of" in gate.status.reason
+    true = ArmState(state.stamp, state.position, moves, none, none)
+    assert -40.0 < model.forward_dynamics(true, command)[2] < -1.0  # it brakes, at about the acceleration limit

@@ -155,6 +155,65 @@ def test_a_hand_lighter_than_told_is_no_load():
     assert not estimate.inertia.any() and not estimate.parameters.any()
 
 
+def seen_by(estimate, told, real, state, a, off) -> None:
+    """Observe the torques that move the real arm, with an error."""
+    told_torque = told.effort_on_resting_base(state, np.zeros(6)) - told.D_m * state.velocity
+    beyond = pin.rnea(real, real.createData(), state.position, state.velocity, a) - told_torque
+    estimate.observe(state, beyond + off, np.zeros(6), a, 0.002, escapes=True)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_wrong_weight_of_the_arm_is_no_load_and_hides_none(seed):
+    """A steady torque of 0.3 of the told gravity: an arm that accelerates tells it from a load at once."""
+    rng, text = np.random.default_rng(seed), UR10.read_text(encoding="utf-8")
+    told, real = ArmModel(text, "tool0", GRAVITY), pin.buildModelFromXML(text)
+    real.gravity.linear = GRAVITY
+    wide = np.full(6, np.inf)
+    limits = JointLimits(told.lower, told.upper, told.velocity_limit, np.full(6, 20.0), told.effort_limit, wide)
+    for mass in (0.0, rng.uniform(2.0, 8.0)):
+        if mass:
+            frame = real.frames[real.getFrameId("tool0")]
+            load = pin.Inertia(mass, rng.uniform(-0.1, 0.1, 3), mass * BALL**2 * np.eye(3))
+            real.appendBodyToJoint(frame.parentJoint, load, frame.placement)
+        estimate, posture = ToolLoad(JointDynamics(told), limits), rng.uniform(-2.0, 2.0, 6)
+        state = ArmState(0, posture, np.zeros(6), NONE, NONE)
+        off = 0.3 * rng.uniform(-1.0, 1.0, 6) * told.gravity_effort(state)
+        for _ in range(20):
+            seen_by(estimate, told, real, state, rng.uniform(-20.0, 20.0, 6) * (1.0 if mass else 0.05), off)
+        inertia = pin.crba(real, real.createData(), posture)
+        added = np.triu(inertia) + np.triu(inertia, 1).T - told.blocks(state).H_m
+        assert np.allclose(estimate.least, added, atol=0.1 * added.max() + 1e-9)
+
+
+@pytest.mark.parametrize("late", [0.4, 1.0])
+def test_commands_that_act_late_are_no_load(late):
+    rng, text = np.random.default_rng(1), UR10.read_text(encoding="utf-8")
+    told = ArmModel(text, "tool0", GRAVITY)
+    wide = np.full(6, np.inf)
+    limits = JointLimits(told.lower, told.upper, told.velocity_limit, np.full(6, 20.0), told.effort_limit, wide)
+    estimate = ToolLoad(JointDynamics(told), limits)
+    state = ArmState(0, rng.uniform(-2.0, 2.0, 6), np.zeros(6), NONE, NONE)
+    inertia, before = told.blocks(state).H_m, np.zeros(6)
+    for _ in range(60):
+        effort = inertia @ rng.uniform(-20.0, 20.0, 6)
+        acted = effort - late * (effort - before)
+        estimate.observe(state, effort, effort - before, np.linalg.solve(inertia, acted), 0.002, escapes=True)
+        before = effort
+        assert not estimate.least.any() and not estimate.lacks
+
+
+def test_the_noise_of_an_arm_at_rest_is_no_lighter_hand():
+    rng, text = np.random.default_rng(1), UR10.read_text(encoding="utf-8")
+    told = ArmModel(text, "tool0", GRAVITY)
+    wide = np.full(6, np.inf)
+    limits = JointLimits(told.lower, told.upper, told.velocity_limit, np.full(6, 20.0), told.effort_limit, wide)
+    estimate = ToolLoad(JointDynamics(told), limits)
+    state, none = ArmState(0, rng.uniform(-2.0, 2.0, 6), np.zeros(6), NONE, NONE), np.zeros(6)
+    for _ in range(500):
+        estimate.observe(state, none, none, 0.3 * rng.standard_normal(6), 0.001)
+        assert estimate.lacks == 0.0
+
+
 def test_torques_that_may_be_late_or_rub_tell_nothing_and_nothing_is_remembered_after_a_reset():
     text = UR10.read_text(encoding="utf-8")
     told = ArmModel(text, "tool0", GRAVITY)

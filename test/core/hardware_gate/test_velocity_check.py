@@ -93,3 +93,17 @@ def test_a_velocity_that_lies_is_found_in_time_and_the_arm_braked_from_the_true_
         if lie in ("reads 0", "reads half"):
             rate = checked.velocity(now)[joint]  # a mean over some hundredths of a second
             assert abs(rate) > abs(told[joint]) and abs(rate - true[joint]) < 0.03 * FASTEST
+
+
+@pytest.mark.parametrize("joint", [0, 1])
+def test_a_velocity_that_reads_0_shows_soon_on_a_fast_joint_however_far_it_moved_before(joint):
+    speed, checked = 0.8 * LIMIT, check()
+    for tick in range(1, 400):
+        told = speed.copy()
+        if tick > 300:
+            told[joint] = 0.0
+        before = told if tick != 301 else speed
+        states = state(tick - 1, speed * (tick - 1) * DT, before), state(tick, speed * tick * DT, told)
+        if checked.on_state(*states, DT) >= 0:
+            break
+    assert 300 < tick <= 300 + 0.03 / DT

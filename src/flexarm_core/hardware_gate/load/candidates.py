@@ -22,7 +22,7 @@ from flexarm_core.compiled import inlined_kernel, kernel, views
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.types import Array
 
-MASSES, BALLS = 9, 5  # numbers of masses, and of balls for each
+MASSES, BALLS = 11, 5  # numbers of masses, and of balls for each
 HEAVIEST, FACTOR = 0.6, 1.6  # largest mass, as a fraction of the arm's, and ratio of neighbors
 REACH, BALL, LEVER = 0.25, 0.02, 0.1  # [m] farthest center, radius of gyration, and standard deviation of ``c``
 SCALE = 0.25  # standard deviation of the logarithm of a mass about that of the grid
@@ -35,9 +35,9 @@ NEVER = 1e30  # cost of a ball that is not used
 class Candidates(NamedTuple):
     """Loads that may be there."""
 
-    mass: Annotated[Array, 9]  # [kg] of the grid
-    ball: Annotated[Array, 9, 5, 4]  # center [m] in the axes of the tool, and log(m / m_k)
-    cost: Annotated[Array, 9, 5]  # negative log-likelihood
+    mass: Annotated[Array, 11]  # [kg] of the grid
+    ball: Annotated[Array, 11, 5, 4]  # center [m] in the axes of the tool, and log(m / m_k)
+    cost: Annotated[Array, 11, 5]  # negative log-likelihood
     hand: Annotated[Array, 10]  # parameters of the told hand
     tried: Annotated[Array, 1]  # number of points that were tried
 
@@ -63,34 +63,47 @@ def fit(candidates: Candidates, information: Array, seen: Array) -> None:
         information: (10, 10) sum of ``Y^T Y / variance`` over the observations.
         seen: (10,) sum of ``Y^T lacking / variance``.
     """
-    start, new, count = np.zeros(4), np.empty(4), candidates.tried[0] + 1.0
-    candidates.tried[0] = count
-    for i in range(3):  # Halton's sequence
+    start, new = np.zeros(4), np.empty(4)
+    for _ in range(1 if candidates.tried[0] else BALLS):
+        candidates.tried[0] += 1.0
+        _halton(candidates.tried[0], start)
+        for a in range(MASSES):
+            _try(candidates, information, seen, a, start, new)
+
+
+@inlined_kernel
+def _halton(count: float, start: Array) -> None:
+    """Write the center of a number of Halton's sequence into a ball (4,)."""
+    for i in range(3):
         start[i], part, rest = 0.0, 1.0, count
         base = 2.0 if i == 0 else (3.0 if i == 1 else 5.0)
         while rest > 0.0:
             part, digit = part / base, rest % base
             start[i], rest = start[i] + part * digit, (rest - digit) / base
         start[i] = SPREAD * (2.0 * start[i] - 1.0)
-    for a in range(MASSES):
-        mass, worst = candidates.mass[a], 0
-        for b in range(BALLS):
-            if candidates.cost[a, b] >= NEVER:
-                worst = b
-                continue
-            candidates.cost[a, b] = _improve(information, seen, mass, candidates.ball[a, b], 1)
-            for other in range(b):
-                if _near(candidates.ball[a, b], candidates.ball[a, other]):
-                    candidates.cost[a, b] = NEVER
-            if candidates.cost[a, b] > candidates.cost[a, worst]:
-                worst = b
-        new[:] = start
-        cost = _improve(information, seen, mass, new, STEPS)
-        for b in range(BALLS):
-            if candidates.cost[a, b] < NEVER and _near(new, candidates.ball[a, b]):
-                worst = b
-        if cost < candidates.cost[a, worst]:
-            candidates.ball[a, worst], candidates.cost[a, worst] = new, cost
+
+
+@inlined_kernel
+def _try(candidates: Candidates, information: Array, seen: Array, a: int, start: Array, new: Array) -> None:
+    """Improve the balls of a mass, and replace the worst one by a new one that began at ``start`` if it is better."""
+    mass, worst = candidates.mass[a], 0
+    for b in range(BALLS):
+        if candidates.cost[a, b] >= NEVER:
+            worst = b
+            continue
+        candidates.cost[a, b] = _improve(information, seen, mass, candidates.ball[a, b], 1)
+        for other in range(b):
+            if _near(candidates.ball[a, b], candidates.ball[a, other]):
+                candidates.cost[a, b] = NEVER
+        if candidates.cost[a, b] > candidates.cost[a, worst]:
+            worst = b
+    new[:] = start
+    cost = _improve(information, seen, mass, new, STEPS)
+    for b in range(BALLS):
+        if candidates.cost[a, b] < NEVER and _near(new, candidates.ball[a, b]):
+            worst = b
+    if cost < candidates.cost[a, worst]:
+        candidates.ball[a, worst], candidates.cost[a, worst] = new, cost
 
 
 @kernel

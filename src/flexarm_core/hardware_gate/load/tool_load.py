@@ -6,9 +6,11 @@ A rigid body at the tool exerts the wrench ``f = Y theta`` on it, linear in its 
     force  = m b + (skew(alpha) + skew(omega)^2) m c,    moment = m c x b + I alpha + omega x I omega
 
 with the acceleration ``b`` of the tool against gravity, its angular velocity ``omega`` and acceleration ``alpha``, all
-in tool axes. What the model's joint torques lack is ``J^T f``. Its errors are the told friction, FRACTION of gravity,
-the change of the commands within a period, which may be late, and what errors of the measured accelerations mean for
-the heaviest load that may be there. Old observations are forgotten.
+in tool axes. What the model's joint torques lack is ``J^T f``, and three errors. FRACTION of the told gravity of each
+joint may be wrong, but steadily: an unknown of its own. Commands may act late, all by the same time, so a part LATE of
+their change within a sample may be missing: one more unknown. The unknowns are eliminated, so changes of the motion
+count in full. The rest is noise: the told friction, WRONG of the told inertia, and what errors of the measured
+accelerations mean for the heaviest load that may be there. Old observations are forgotten.
 
 Often several loads explain what was seen: a wrist in free fall tells nothing of a mass. A linear estimate of ``theta``
 is then near their mean, which is none of them. So candidates are kept (:mod:`candidates`), and one whose cost is
@@ -20,7 +22,8 @@ would not throw the arm if the one that adds least is the truth.
 A hand that is lighter than told is a load of ``-x`` times the told hand, so its cost is quadratic in ``x``. It is used
 on a rigid base only, and only if neither a load nor the told hand is plausible: with the largest plausible ``x`` (a
 servo that is too strong shakes a hand, one that is too weak is only slow), but while a joint escapes with the likeliest
-``x``. The told weight of the hand changes as the arm turns; that part of the change which is not there is taken off.
+``x``. Noise of the accelerations alone looks like a lighter hand, as no torque goes with it; what it explains is taken
+off. The told weight of the hand changes as the arm turns; that part of the change which is not there is taken off.
 
 What an error of the accelerations means depends on the load that is sought. If the told arm alone counted before
 anything was seen, the first observations would seem so exact that no heavy load explains them, then or later.
@@ -57,7 +60,10 @@ from flexarm_core.types import ArmState, Array
 
 FORGOTTEN = 0.2  # [s] time constant with which observations are forgotten
 FRACTION, NOTHING = 0.4, 0.03  # errors of torques: fraction of gravity, and of the torque of the largest acceleration
-REPEATED = 6.0  # number of successive observations that repeat each other, as both sides are filtered
+LATE, JITTER = 1.0, 0.1  # samples by which commands may act late: all of them, and each on its own
+WRONG = 0.1  # fraction of the torque of the told inertia that may be wrong
+REPEATED = 2.0  # number of successive observations that repeat each other, as both sides are filtered
+SPAN = 6.0  # samples that an acceleration is a mean of, after as many observations
 SWAY = 0.3  # fraction by which the push of an elastic base may be wrong
 QUIET, NOISY = 3e-4, 10.0  # least noise of a velocity as a fraction of its limit, and the largest, as its multiple
 CALMS = 0.05  # weight of a new sample in the noise
@@ -86,14 +92,19 @@ class _Inputs(NamedTuple):
     inertia: Annotated[Array, "n", "n"]  # the model's
     weight: Annotated[Array, "n"]  # the model's gravity and velocity terms [N*m | N]
     effort: Annotated[Array, "n"]  # effort beyond those, without the push of the base [N*m | N]
+    change: Annotated[Array, "n"]  # its change within a sample, which may act late [N*m | N]
     variance: Annotated[Array, "n"]  # of it, beyond that of the model and friction
 
 
 class _State(NamedTuple):
     """What was observed, and what follows."""
 
-    information: Annotated[Array, 10, 10]  # sum of A^T A / variance over the observations
-    seen: Annotated[Array, 10]  # sum of A^T lacking / variance
+    number: Annotated[Array, 1]  # number of observations
+    moments: Annotated[Array, 12, 12]  # sum of r^T r / variance over joints and observations, r = [lacking, change, A]
+    steady: Annotated[Array, "n", 13]  # for each joint the sums of r / variance and 1 / variance
+    shaken: Annotated[Array, 2]  # slope and curvature of the cost of a lighter hand that noise explains
+    information: Annotated[Array, 10, 10]  # what they say of A theta = lacking: A^T A / variance
+    seen: Annotated[Array, 10]  # A^T lacking / variance
     before: Annotated[Array, "n"]  # last accelerations
     noise: Annotated[Array, "n"]  # mean change of the accelerations within a sample
     heaviest: Annotated[Array, "n", "n"]  # inertia of the plausible load that adds most
@@ -153,7 +164,7 @@ class ToolLoad:
         return float(self._state.lacks[0])
 
     def observe(
-        self, state: ArmState, effort: Array, doubt: Array, z: Array, dt: float, share: float = 1.0, *,
+        self, state: ArmState, effort: Array, change: Array, z: Array, dt: float, share: float = 1.0, *,
         new: float = 1.0, late: float = 0.002, escapes: bool = False,
     ) -> None:  # fmt: skip
         """Process what was measured.
@@ -161,7 +172,7 @@ class ToolLoad:
         Args:
             state: state of arm and base.
             effort: (n,) effort on the links beyond the model's gravity and velocity terms [N*m | N].
-            doubt: (n,) possible error of that effort, as commands may act late [N*m | N].
+            change: (n,) its change within a sample: commands may act late [N*m | N].
             z: (n,) joint accelerations that go with it.
             dt: time since the last observation [s].
             share: share of the model's inertia that changes of efforts count for.
@@ -170,7 +181,7 @@ class ToolLoad:
             escapes: whether a joint is faster than its acceleration limit allows.
         """
         model, blocks, n, to = self._dynamics.model, self._dynamics.blocks(state), self._table.shape[1], self._inputs
-        to.effort[:], to.variance[:] = finite("effort", effort, n), finite("doubt", doubt, n) ** 2
+        to.effort[:], to.change[:], to.variance[:] = finite("effort", effort, n), finite("change", change, n), 0.0
         to.q[:n], to.v[:n], to.motion[:n] = state.position, state.velocity, finite("z", z, n)
         to.inertia[:], to.weight[:] = blocks.H_m, blocks.c_m
         if model.m:
@@ -230,45 +241,77 @@ def _observe(
     """
     n = table.shape[1]
     given, state, candidates = _view_inputs(measured, n), _view_state(memory, n), view_candidates(loads)
-    J, moved, w, Y, A = np.zeros((6, n)), np.zeros(6), np.zeros(3), np.zeros((6, 10)), np.empty(10)
+    J, moved, w, Y, row = np.zeros((6, n)), np.zeros(6), np.zeros(3), np.zeros((6, 10)), np.empty(12)
     down = np.zeros(3)
     _tool_motion(links, places, given, J, moved, w, down)
     _wrench(moved, w, Y)
-    for k in range(10):
-        state.seen[k] *= given.kept
-        for m in range(10):
-            state.information[k, m] *= given.kept
-    doubt = UNSURE + LAG * 3.0 * given.late * np.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+    for k in range(12):
+        for m in range(12):
+            state.moments[k, m] *= given.kept
+    state.number[0] += 1.0
+    span = 0.5 * given.late * min(state.number[0], SPAN)  # time over which an acceleration is a mean
+    doubt = UNSURE + LAG * span * np.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
     noise = np.empty(n)
-    if candidates.tried[0] == 0.0:
+    if state.number[0] == 1.0:
         _expected(candidates.mass[EXPECTED], J, state.heaviest)
+        state.before[:] = given.motion[:n]
     for i in range(n):
-        quiet = QUIET * table[VELOCITY, i] / (3.0 * given.late)
-        state.noise[i] += CALMS * (abs(given.motion[i] - state.before[i]) - state.noise[i])
+        quiet = QUIET * table[VELOCITY, i] / span
+        state.noise[i] += max(CALMS, 1.0 / state.number[0]) * (abs(given.motion[i] - state.before[i]) - state.noise[i])
         state.noise[i] = min(max(state.noise[i], quiet), NOISY * quiet)
         state.before[i] = given.motion[i]
         noise[i] = state.noise[i] + doubt * abs(given.motion[i])
+    hand_inertia(candidates, 1.0, J, state.missing)
+    state.shaken[:] *= given.kept
     for j in range(n):
-        lacking, squares = given.effort[j], given.variance[j]
+        moves, squares = 0.0, given.variance[j] + (JITTER * given.change[j]) ** 2
         for i in range(n):
-            lacking -= given.inertia[j, i] * given.motion[i]
+            moves += given.inertia[j, i] * given.motion[i]
             squares += ((given.inertia[j, i] + state.heaviest[j, i]) * noise[i]) ** 2
         squares += (
-            NOTHING * given.inertia[j, j] * table[ACCELERATION, j]
-            + FRACTION * abs(given.weight[j]) + table[FRICTION, j]
-        ) ** 2  # fmt: skip
+            NOTHING * given.inertia[j, j] * table[ACCELERATION, j] + WRONG * abs(moves) + table[FRICTION, j]
+        ) ** 2
         precision = 1.0 / (REPEATED * squares)
+        for i in range(n):
+            noisy = state.missing[j, i] * state.noise[i] ** 2 * precision
+            state.shaken[0] -= noisy * given.inertia[j, i]
+            state.shaken[1] += noisy * state.missing[j, i]
+        row[0], row[1], steady = given.effort[j] - moves, given.change[j], state.steady[j]
         for k in range(10):
-            A[k] = 0.0
+            row[2 + k] = 0.0
             for i in range(6):
-                A[k] += J[i, j] * Y[i, k]
-        for k in range(10):
-            state.seen[k] += A[k] * lacking * precision
-            for m in range(10):
-                state.information[k, m] += A[k] * A[m] * precision
+                row[2 + k] += J[i, j] * Y[i, k]
+        steady[12] = given.kept * steady[12] + precision
+        for k in range(12):
+            steady[k] = given.kept * steady[k] + row[k] * precision
+            for m in range(12):
+                state.moments[k, m] += row[k] * row[m] * precision
+    _eliminate(given, state)
     fit(candidates, state.information, state.seen)
     _choose(given, state, candidates, J, table)
     _turn(given, state, candidates.hand, J, down)
+
+
+@inlined_kernel
+def _eliminate(given: _Inputs, state: _State) -> None:
+    """Write what the observations say of the load, whatever steady torques and whatever one delay they have.
+
+    ``x^2 / (2 D)`` is the cost of an unknown ``x`` with variance ``D``; the ``x`` that costs least takes
+    ``s s^T D / (1 + D S)`` off the moments, ``s`` and ``S`` being its products with all others and with itself.
+    """
+    left, column = state.moments.copy(), np.empty(12)
+    for j in range(state.steady.shape[0]):
+        variance, steady = (FRACTION * given.weight[j]) ** 2, state.steady[j]
+        part = variance / (1.0 + variance * steady[12])
+        for k in range(12):
+            for m in range(12):
+                left[k, m] -= part * steady[k] * steady[m]
+    column[:] = left[1]
+    part = LATE**2 / (1.0 + LATE**2 * column[1])
+    for k in range(10):
+        state.seen[k] = left[2 + k, 0] - part * column[2 + k] * column[0]
+        for m in range(10):
+            state.information[k, m] = left[2 + k, 2 + m] - part * column[2 + k] * column[2 + m]
 
 
 @inlined_kernel
@@ -319,7 +362,8 @@ def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, tab
     for i in range(n):
         cholesky_solve(factor, inverse[i], n)
     slope, curvature = less_of_hand(candidates, state.information, state.seen)
-    share = min(max(-slope, 0.0) / max(curvature, 1e-300), MISSING)
+    slope, curvature = slope - state.shaken[0], max(curvature - state.shaken[1], 1e-300)
+    share = min(max(-slope, 0.0) / curvature, MISSING)
     nothing = share * (slope + 0.5 * share * curvature)
     least, likeliest, lightest, heaviest, rigid = nothing, NEVER, 0.0, 0.0, given.size == n
     state.parameters[:] = 0.0
