@@ -84,6 +84,26 @@ PLANTED = (
         "",
         "clock_back",
     ),
+    # Jerk limits of the gate
+    Planted(
+        "stops ignore the jerk limit", f"{GATE}/command_law.py",
+        "            if self._smooth is None:\n                rate = self.braking.rate(",
+        "            if True:\n                rate = self.braking.rate(",
+        f"{CORE_TESTS}/test_jerk.py::test_starts_stops_trips_and_bridged_gaps_of_a_gate_keep_the_jerk_limits",
+    ),
+    Planted(
+        "position limits are kept without what the jerk limit takes", f"{GATE}/jerk.py",
+        "    return way + (u - np.sign(u) * b) + np.sign(u) * fall", "    return way",
+        f"{CORE_TESTS}/test_jerk.py"
+        "::test_commands_keep_velocity_acceleration_jerk_and_position_limits_in_motion_and_in_stops",
+    ),
+    Planted(
+        "an acceleration that has to end is not counted for the velocity limit", f"{GATE}/jerk.py",
+        "high = max(min(start_of(table[VELOCITY, i] / dt - u, most, d), highest), stop)",
+        "high = max(min(table[VELOCITY, i] / dt - u, highest), stop)",
+        f"{CORE_TESTS}/test_jerk.py"
+        "::test_commands_keep_velocity_acceleration_jerk_and_position_limits_in_motion_and_in_stops",
+    ),
     # Believable states
     Planted(
         "jumps of the velocity are believed", f"{GATE}/belief.py",

@@ -101,6 +101,32 @@ def test_efforts_of_zero_at_rest_are_warned_of_before_the_first_reference(live, 
         assert live.said("hardware_gate")[-1][0] == code
 
 
+def test_positions_keep_the_jerk_limit_from_a_step_of_the_reference_to_the_stop(live, shared):
+    topic = topics.command_topic("position")
+    live.start("hardware_gate", {**shared, "lockstep": True, "use_sim_time": True, "command_mode": "position",
+        "max_jerk": [5000.0]})  # fmt: skip
+    live.listen(topic, Float64MultiArray)
+    live.states = live.publisher(topics.JOINT_STATES, JointState)
+    live.references = live.publisher(topics.JOINT_REFERENCE, JointReference)
+    live.until(lambda: live.node.count_publishers(topic) > 0, "commands")
+    live.settle()
+    at, commands = START, [START, START, START]
+    for tick in range(1, 81):
+        given = JointReference(names=["joint1", "joint2", "joint3"], position=doubles(START + [0.1, -0.05, 0.02]))
+        given.header.stamp = joint_state(tick).header.stamp
+        if tick > 50:
+            given.position[0] = float("nan")
+        live.references.publish(given)
+        rate = commands[-1] - commands[-2]
+        live.states.publish(joint_state(tick, at, 1000.0 * rate))
+        live.until(lambda: len(live.received[topic]) == tick, "a command")  # noqa: B023 - called at once
+        at = np.array(live.received[topic][-1].data)
+        commands.append(at)
+    accelerations = np.diff(commands, 2, axis=0) * 1e6
+    assert np.abs(accelerations).max() == pytest.approx(20.0, abs=1e-3)
+    assert np.abs(np.diff(accelerations, axis=0)).max() * 1e3 == pytest.approx(5000.0, abs=1.0)
+
+
 def test_an_effort_beyond_the_limits_is_reported(gate):
     command = answer(gate, joint_state(1), reference(1, (1e4, 0.0, 0.0)))
     assert max(np.abs(command)) <= 500.0

@@ -19,6 +19,7 @@ from flexarm_core.hardware_gate.effort_step import (
     is_still_allowed,
     trust,
 )
+from flexarm_core.hardware_gate.jerk import TO_POSITION, TO_VELOCITY, SmoothSetPoints
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import (
     JointLimits,
@@ -83,6 +84,9 @@ class CommandLaw:
         self.braking = Braking(limits.acceleration, hold_frequency, period, soft)
         self._careful = replace(self._bounds, acceleration=CAUTION * limits.acceleration)
         self.cautious = False
+        self._smooth: SmoothSetPoints | None = None
+        if mode != "effort" and np.isfinite(limits.jerk).any():
+            self._smooth = SmoothSetPoints(limits, TO_VELOCITY if mode == "velocity" else TO_POSITION)
         self._no_friction = np.zeros(model.n)
         self._inputs, self._loads = np.empty(5 * model.n), np.empty((2, model.n))
         self.reset()
@@ -109,12 +113,17 @@ class CommandLaw:
         self.limited: tuple[str, ...] = ()
         self._lag = np.zeros(self._model.n)
         self._advanced = False
+        self._start: Array | None = None  # position from which the first set point moves on
+        if self._smooth is not None:
+            self._smooth.reset()
         self.braking.reset()
 
     def restart(self, state: ArmState) -> None:
         """Continue from a measured state, independent of earlier commands."""
         self.reset()
         self.rate = state.velocity.copy()
+        if self._smooth is not None:
+            self.rate = np.clip(self.rate, -self._limits.velocity, self._limits.velocity)
 
     def observe(self, state: ArmState, age: float, *, applied: bool) -> None:
         """Process a believed state; ``applied``: whether the command in force reached the drives until then."""
@@ -124,10 +133,15 @@ class CommandLaw:
 
     def remember(self, command: Array, dt: float) -> Array:
         """Store a command (n,) that is now in force, ``dt`` [s] after the last one, and return it."""
-        if self.mode == "position" and self.command is not None:
-            self.rate = (command - self.command) / dt
+        rate = self.rate
+        if self.mode == "position":
+            before = self._start if self.command is None else self.command
+            if before is not None:
+                self.rate = (command - before) / dt
         elif self.mode == "velocity":
             self.rate = command
+        if self._smooth is not None:
+            self._smooth.acceleration = (self.rate - rate) / dt
         self.command, self._advanced = command, True
         return command
 
@@ -178,7 +192,14 @@ class CommandLaw:
             asked, position = (wanted - start - self.rate * dt) / dt**2, start
         if not all_finite(asked):
             raise InputError(f"joint reference {self.mode} is beyond all measure: {wanted}")
-        acceleration = self._bounded(asked, position, self.rate, dt, tolerance=1e-9 + 1e-12 / dt**2)
+        tolerance = 1e-9 + 1e-12 / dt**2
+        if self._smooth is None:
+            acceleration = self._bounded(asked, position, self.rate, dt, tolerance)
+        else:
+            self._start = start
+            acceleration = self._smooth.follow(wanted, asked, position, self.rate, dt)
+            self.limited = ()
+            self._report_limited(np.abs(acceleration - asked) > tolerance, "position, velocity, acceleration or jerk")
         rate = self.rate + acceleration * dt
         limited = rate if self.mode == "velocity" else start + rate * dt
         return np.where(acceleration == asked, wanted, limited)
@@ -376,10 +397,17 @@ class CommandLaw:
         """
         self.limited = ()
         if self.mode != "effort":
-            rate = self.braking.rate(self.rate, dt, self._needed(replace(state, velocity=self.rate)))
+            start = state.position if self.command is None or self.mode == "velocity" else self.command
+            needed = self._needed(replace(state, velocity=self.rate))
+            if self._smooth is None:
+                rate = self.braking.rate(self.rate, dt, needed)
+            else:
+                self._start = start
+                braking = self.braking.deceleration(self._limits.acceleration, needed, dt)
+                rate = self._smooth.stop(start, self.rate, braking, dt)
             if self.mode == "velocity":
                 return np.clip(rate, -self._limits.velocity, self._limits.velocity)
-            return (self.command if self.command is not None else state.position) + rate * dt
+            return start + rate * dt
         self.friction = self._no_friction
         hardest = hardest_braking(self._limits, state.velocity)
         most = self.braking.deceleration(hardest, hardest if predicted else self._needed(state), dt)

@@ -346,7 +346,8 @@ class HardwareGate:
         self._supervisor.reset()
         timing.response.acknowledge(timing.bearable if fallback and self._commands.unobserved else 0.0)
         timing.lateness.reset()
-        if fallback and self._trust.state is not None:
+        replaced = fallback and (self.config.fallback or law.mode == "effort")
+        if replaced and self._trust.state is not None:
             law.restart(self._trust.state)  # others had the drives: the last command is not in force
         self._machine.acknowledge()
 

@@ -29,7 +29,8 @@ class JointLimits:
         effort_rate: (n,) effort rate limits [N*m/s | N/s].
         friction: (n,) largest friction effort accepted from a reference, 0: none [N*m | N].
         following_error: (n,) largest difference between commanded and measured position [rad | m].
-        table: (7, n) array for compiled code: one row for each limit except following_error.
+        jerk: (n,) jerk limits of velocity and position commands [rad/s^3 | m/s^3].
+        table: (7, n) array for compiled code: one row for each limit except following_error and jerk.
     """
 
     lower: Array
@@ -40,11 +41,12 @@ class JointLimits:
     effort_rate: Array
     friction: Array = field(default_factory=lambda: np.array(0.0))
     following_error: Array = field(default_factory=lambda: np.array(np.inf))
+    jerk: Array = field(default_factory=lambda: np.array(np.inf))
     table: Array = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Raise ConfigError for limits that are not numbers or leave no allowed range."""
-        for name in ("velocity", "acceleration", "effort", "effort_rate", "following_error"):
+        for name in ("velocity", "acceleration", "effort", "effort_rate", "following_error", "jerk"):
             value = getattr(self, name)
             if not np.all(value > 0.0):
                 raise ConfigError(f"{name} limits must be > 0, got {value}", setting=name, value=value)

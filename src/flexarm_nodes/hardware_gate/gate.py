@@ -45,6 +45,10 @@ class HardwareGateNode(ArmNode):
         Parameter("max_acceleration", "double[]", [0.0],
             "acceleration limit and deceleration of a stop; one for all joints or one per joint; 0: 10 times the"
             " velocity limit in a second, at most 20", "rad/s^2 | m/s^2"),
+        Parameter("max_jerk", "double[]", [0.0],
+            "largest rate of change of the acceleration of velocity and position commands, stops included; one for all"
+            " joints or one per joint; 0: no limit; in effort mode max_effort_rate takes its place",
+            "rad/s^3 | m/s^3"),
         Parameter("max_effort_rate", "double[]", [0.0],
             "largest rate of change of the effort; one for all joints or one per joint; 0: no limit", "N*m/s | N/s"),
         Parameter("max_friction", "double[]", [0.0],

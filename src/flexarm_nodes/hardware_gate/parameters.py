@@ -43,9 +43,9 @@ def hardware_gate(values: Values, model: ArmModel, clock: Callable[[], float] = 
     Raises:
         ConfigError: values that do not fit the arm.
     """
-    slower, acceleration, effort_rate, friction, following = (
-        _for_each_joint(name, values[name], model.n)
-        for name in ("max_velocity", "max_acceleration", "max_effort_rate", "max_friction", "max_following_error")
+    slower, acceleration, jerk, effort_rate, friction, following = (
+        _for_each_joint(f"max_{name}", values[f"max_{name}"], model.n)
+        for name in ("velocity", "acceleration", "jerk", "effort_rate", "friction", "following_error")
     )
     velocity = np.where(slower > 0.0, np.minimum(slower, model.velocity_limit), model.velocity_limit)
     if not values["allow_unlimited"]:
@@ -60,6 +60,7 @@ def hardware_gate(values: Values, model: ArmModel, clock: Callable[[], float] = 
         effort_rate=np.where(effort_rate > 0.0, effort_rate, np.inf),
         friction=np.where(friction > 0.0, friction, FRICTION_SHARE * described),
         following_error=np.where(following > 0.0, following, FOLLOWING_TIME * velocity),
+        jerk=np.where(jerk > 0.0, jerk, np.inf),
     )
     config = record_of(
         HardwareGateConfig,

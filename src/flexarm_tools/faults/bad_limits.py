@@ -18,7 +18,7 @@ from flexarm_tools.faults.outcome import Outcome
 
 NAME, WHAT = "bad_limits", "limits that are NaN, zero or negative, in URDF or parameters"
 VALUES = ("nan", "-1.0", "-inf", "0.0")
-PARAMETERS = ("max_acceleration", "max_effort_rate", "max_friction")
+PARAMETERS = ("max_acceleration", "max_effort_rate", "max_friction", "max_jerk")
 
 
 def run_bad_limits(setting: Setting) -> Outcome:
