@@ -87,7 +87,7 @@ PLANTED = (
     # Jerk limits of the gate
     Planted(
         "stops ignore the jerk limit", f"{GATE}/command_law.py",
-        "            if self._smooth is None:\n                rate = self.braking.rate(",
+        "            if self._ramp is None:\n                rate = self.braking.rate(",
         "            if True:\n                rate = self.braking.rate(",
         f"{CORE_TESTS}/test_jerk.py::test_starts_stops_trips_and_bridged_gaps_of_a_gate_keep_the_jerk_limits",
     ),

@@ -85,8 +85,10 @@ class CommandLaw:
         self._careful = replace(self._bounds, acceleration=CAUTION * limits.acceleration)
         self.cautious = False
         self._smooth: SmoothSetPoints | None = None
-        if mode != "effort" and np.isfinite(limits.jerk).any():
+        jerky = mode != "effort" and bool(np.isfinite(limits.jerk).any())
+        if jerky or mode == "position":
             self._smooth = SmoothSetPoints(limits, TO_VELOCITY if mode == "velocity" else TO_POSITION)
+        self._ramp = self._smooth if jerky else None  # of stops
         self._no_friction = np.zeros(model.n)
         self._inputs, self._loads = np.empty(5 * model.n), np.empty((2, model.n))
         self.reset()
@@ -122,7 +124,7 @@ class CommandLaw:
         """Continue from a measured state, independent of earlier commands."""
         self.reset()
         self.rate = state.velocity.copy()
-        if self._smooth is not None:
+        if self._ramp is not None:
             self.rate = np.clip(self.rate, -self._limits.velocity, self._limits.velocity)
 
     def observe(self, state: ArmState, age: float, *, applied: bool) -> None:
@@ -140,8 +142,8 @@ class CommandLaw:
                 self.rate = (command - before) / dt
         elif self.mode == "velocity":
             self.rate = command
-        if self._smooth is not None:
-            self._smooth.acceleration = (self.rate - rate) / dt
+        if self._ramp is not None:
+            self._ramp.acceleration = (self.rate - rate) / dt
         self.command, self._advanced = command, True
         return command
 
@@ -196,10 +198,11 @@ class CommandLaw:
         if self._smooth is None:
             acceleration = self._bounded(asked, position, self.rate, dt, tolerance)
         else:
-            self._start = start
+            self._start = start if self._ramp is not None else None
             acceleration = self._smooth.follow(wanted, asked, position, self.rate, dt)
             self.limited = ()
-            self._report_limited(np.abs(acceleration - asked) > tolerance, "position, velocity, acceleration or jerk")
+            what = " or acceleration" if self._ramp is None else ", acceleration or jerk"
+            self._report_limited(np.abs(acceleration - asked) > tolerance, f"position, velocity{what}")
         rate = self.rate + acceleration * dt
         limited = rate if self.mode == "velocity" else start + rate * dt
         return np.where(acceleration == asked, wanted, limited)
@@ -399,12 +402,14 @@ class CommandLaw:
         if self.mode != "effort":
             start = state.position if self.command is None or self.mode == "velocity" else self.command
             needed = self._needed(replace(state, velocity=self.rate))
-            if self._smooth is None:
+            if self._smooth is not None:
+                self._smooth.leave()
+            if self._ramp is None:
                 rate = self.braking.rate(self.rate, dt, needed)
             else:
                 self._start = start
                 braking = self.braking.deceleration(self._limits.acceleration, needed, dt)
-                rate = self._smooth.stop(start, self.rate, braking, dt)
+                rate = self._ramp.stop(start, self.rate, braking, dt)
             if self.mode == "velocity":
                 return np.clip(rate, -self._limits.velocity, self._limits.velocity)
             return start + rate * dt

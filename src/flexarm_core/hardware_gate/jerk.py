@@ -15,9 +15,10 @@ stop goes on: it is the one whose limits were checked a sample before, so set po
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexarm_core.compiled import inlined_kernel, kernel
-from flexarm_core.hardware_gate.limits import ACCELERATION, LOWER, UPPER, VELOCITY, JointLimits
+from flexarm_core.hardware_gate.limits import ACCELERATION, LOWER, UPPER, VELOCITY, JointLimits, is_allowed
 from flexarm_core.types import Array
 
 HALVINGS = 48  # of an interval of accelerations, in which the one is sought that ends at a position
@@ -141,7 +142,8 @@ def step(
     for i in range(out.shape[0]):
         most = table[ACCELERATION, i]
         d = min(jerk[i] * dt, 2.0 * most)
-        a, u, want, drift = before[i], velocity[i] / dt, asked[i], moved[i] / dt
+        a = before[i] if jerk[i] < np.inf else 0.0
+        u, want, drift = velocity[i] / dt, asked[i], moved[i] / dt
         lowest, highest = min(max(a - d, -most), most), max(min(a + d, most), -most)
         stop = min(max(start_of(-u, most, d), lowest), highest)
         high = max(min(start_of(table[VELOCITY, i] / dt - u, most, d), highest), stop)
@@ -156,15 +158,16 @@ def step(
         elif kind == TO_VELOCITY:
             if not (reached[i] and low <= want <= high):
                 goal = start_of(want, most, d)
-        elif not ((reached[i] or abs(u + want - drift) <= d) and low <= want <= high):
+        elif not ((reached[i] or abs(u + want - drift) <= min(d, most)) and low <= want <= high):
             goal = _ends(want + u - drift, u - drift, low, high, most, d, True)
         out[i] = min(max(goal, low), high)
 
 
 class SmoothSetPoints:
-    """Set points of velocity or position that keep a jerk limit.
+    """Set points of velocity or position that keep their limits, and reach goals without overshoot.
 
     Attributes:
+        limited: whether there are jerk limits.
         acceleration: (n,) acceleration of the last sample.
     """
 
@@ -172,6 +175,9 @@ class SmoothSetPoints:
         """Set the limits; ``kind``: TO_VELOCITY or TO_POSITION."""
         self._limits, self._kind = limits, kind
         self._jerk = np.broadcast_to(limits.jerk, limits.acceleration.shape).astype(float)
+        self._goal: Array | None = None
+        self._reached: NDArray[np.bool_] = np.zeros(0, dtype=bool)
+        self.limited = bool(np.isfinite(self._jerk).any())
         self.reset()
         self.stop(self.acceleration, self.acceleration, limits.acceleration, 0.001)
         self.reset()
@@ -180,8 +186,7 @@ class SmoothSetPoints:
         """Begin anew, without acceleration."""
         n = self._jerk.size
         self.acceleration = np.zeros(n)
-        self._goal: Array | None = None
-        self._reached = np.zeros(n, dtype=bool)
+        self.leave()
 
     def follow(self, goal: Array, asked: Array, position: Array, velocity: Array, dt: float) -> Array:
         """Return the accelerations (n,) for a sample: those asked where the limits allow them.
@@ -193,11 +198,18 @@ class SmoothSetPoints:
             velocity: (n,) velocities of the set points [rad/s | m/s].
             dt: time since the last command [s].
         """
+        if not self.limited and self._reached.all() and is_allowed(self._limits, position, velocity, asked, dt):
+            self._goal = goal
+            return asked
         fastest = self._limits.velocity
         moved = 0.0 * goal if self._goal is None else np.clip((goal - self._goal) / dt, -fastest, fastest)
         found = self._step(position, velocity, asked, moved, self._kind, self._limits.acceleration, dt)
         self._goal, self._reached = goal, found == asked
         return found
+
+    def leave(self) -> None:
+        """Begin a stop: goals no longer count."""
+        self._goal, self._reached = None, np.zeros(self._jerk.size, dtype=bool)
 
     def stop(self, position: Array, velocity: Array, braking: Array, dt: float) -> Array:
         """Return the velocities (n,) after a sample of a stop; arguments as in :meth:`follow`.
@@ -205,7 +217,6 @@ class SmoothSetPoints:
         ``braking``: (n,) largest decelerations, as far as position limits do not need more [rad/s^2 | m/s^2].
         """
         none = np.zeros(velocity.size)
-        self._goal, self._reached = None, np.zeros(velocity.size, dtype=bool)
         velocity = velocity + dt * self._step(position, velocity, none, none, TO_REST, braking, dt)
         return np.where(np.abs(velocity) <= CLOSE * self._limits.acceleration * dt, 0.0, velocity)
 

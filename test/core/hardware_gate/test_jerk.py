@@ -231,3 +231,20 @@ def test_smooth_commands_pass_bit_for_bit_and_a_step_is_reached_without_overshoo
     assert law.limited == () and (smooth[-1] == 0.7).all() and np.max(smooth) <= 0.7 + 1e-12
     with pytest.raises(ConfigError, match="jerk limits must be > 0"):
         JointLimits(-one, one, one, one, one, one, jerk=0.0 * one)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_positions_reach_a_step_without_overshoot_in_the_least_time_also_without_a_jerk_limit(planar_3r, seed):
+    rng, dt = np.random.default_rng(seed), 0.001
+    one, none = np.ones(N), np.zeros(1)
+    v, a, j = 10.0 ** rng.uniform(-0.5, 1.0), 10.0 ** rng.uniform(0.5, 1.5), rng.choice([np.inf, 1000.0])
+    limits = JointLimits(-3.0 * one, 3.0 * one, v * one, a * one, one, np.inf * one, jerk=j * one)
+    law, at, goal = CommandLaw(planar_3r, limits, "position", dt, 2.0 * dt, 20.0), np.zeros(N), rng.uniform(-2.5, 2.5)
+    peak = min(v, np.sqrt(abs(goal) * a))
+    steps = int((abs(goal) / peak + peak / a + (3.0 * a / j if j < np.inf else 0.0)) / dt) + 10
+    for tick in range(steps):
+        state = ArmState(tick, at, law.rate, none, none)
+        at = law.remember(law.follow(goal * one, None, state), dt)
+        assert (np.abs(at) <= abs(goal) + 1e-9).all()
+    assert (at == goal).all() and np.abs(law.rate).max() < 1e-9
