@@ -64,7 +64,7 @@ class CoalArm:
         """Rotation (3, 3) from the chain's frame of each joint, whose axis is z, to the URDF's."""
         chain, turned, turns = self.chain, np.eye(3), []
         frames = self.joint_frames(np.zeros(chain.n))
-        for i in range(chain.n):
+        for i in range(len(chain.moving)):
             turned = turned @ chain.links[i, :9].reshape(3, 3)
             turns.append(frames[i][:3, :3].T @ turned)
         return turns
@@ -74,7 +74,7 @@ class CoalArm:
         model, data = self._pinocchio.model, self._pinocchio.data
         pinocchio.framesForwardKinematics(model, data, self._pinocchio.configuration(position))
         base = data.oMf[self._pinocchio.base].inverse()
-        return [(base * data.oMi[model.getJointId(name)]).homogeneous for name in self.chain.joint_names]
+        return [(base * data.oMi[model.getJointId(name)]).homogeneous for name in self.chain.moving]
 
     def link_frame(self, position: Array, link: str) -> Array:
         """Pose (4, 4) of any link, base link's frame."""

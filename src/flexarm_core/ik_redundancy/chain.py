@@ -66,6 +66,21 @@ class Chain:
         """Number of joints."""
         return len(self.joint_names)
 
+    @property
+    def spread(self) -> Array:
+        """(k, n) positions of the moving joints per position of the driven ones, ``q_moving = G q``."""
+        rows = np.arange(len(self.moving))
+        G = np.zeros((rows.size, self.n))
+        G[rows, self.links[:-1, PLACE].astype(int)] = self.links[:-1, RATIO]
+        return G
+
+    @property
+    def free_links(self) -> Array:
+        """(k + 1, 15) links in which every moving joint has a coordinate of its own."""
+        rows = self.links.copy()
+        rows[:-1, RATIO], rows[:-1, PLACE], rows[-1, RATIO] = 1.0, np.arange(len(self.moving)), 0.0
+        return rows
+
     def check_uncoupled(self, what: str) -> None:
         """Raise ConfigError if joints on the way to the tool follow others, which something does not take."""
         if self.moving != self.joint_names:

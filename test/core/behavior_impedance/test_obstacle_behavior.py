@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 from behaviors import READY, Driven, arm_of, asked, assert_within_limits, made, sample_at
 from collision import CoalArm
-from robots import find
+from robots import PALLETIZER, find
 from scipy.spatial.transform import Rotation
 
+from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
 from flexarm_core.behavior_impedance.avoidance.obstacles import Obstacle
-from flexarm_core.behavior_impedance.behavior import BehaviorSpec
+from flexarm_core.behavior_impedance.behavior import Arm, BehaviorSpec
 from flexarm_core.errors import ConfigError
+from flexarm_core.ik_redundancy.chain import build_chain
+from flexarm_core.ik_redundancy.limits import MotionLimits
+from flexarm_core.robot.urdf_reader import parse_robot_description
 
 DT = 2e-3
 
@@ -181,3 +185,19 @@ def test_an_obstacle_that_appears_around_a_moving_arm_lets_it_move_out():
     assert np.isfinite(run.joints).all()
     assert run.outputs[-1].position == pytest.approx(tool + [0.0, 0.15, 0.15], abs=5e-3)
     assert Rotation.from_matrix(run.outputs[-1].rotation).magnitude() >= 0.0
+
+
+def test_an_arm_with_joints_that_follow_others_keeps_away_with_its_driven_ones():
+    description = parse_robot_description(PALLETIZER, massless=True)
+    chain = build_chain(description)
+    n, spread = chain.n, chain.spread
+    arm = Arm(chain, build_arm_shape(description, chain), MotionLimits.of(chain, 6.0))
+    at = sample_at(arm, np.array([0.3, -0.4, 0.2]))
+    place = at.tool_position + 0.16 * at.tool_rotation[:, 2]
+    behavior = made(arm, "obstacles", **spheres((*place, 0.05), range=0.2, margin=0.02))
+    near = asked(arm, behavior, at)
+    assert near.effort.shape == (n,) and near.effort.any() and spread.shape == (5, 3)
+    ahead = asked(arm, behavior, sample_at(arm, at.position + 1e-6 * near.effort / np.linalg.norm(near.effort)))
+    assert ahead.measure[0] > near.measure[0]
+    towards = -2.0 * near.effort / np.abs(near.effort).max()
+    assert behavior.admits(at.position, 0.0 * towards, DT) and not behavior.admits(at.position, towards, DT)

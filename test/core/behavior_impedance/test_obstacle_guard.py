@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from collision import CoalArm
-from robots import chain_or_skip, find
+from robots import PALLETIZER, chain_or_skip, find
 from scipy.spatial.transform import Rotation
 
 from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
@@ -29,7 +29,7 @@ GANTRY = """<robot name="gantry"><link name="base"/>
     <limit lower="-0.3" upper="1.5" effort="1" velocity="1"/></joint>
   <link name="tip"><visual><geometry><sphere radius="0.05"/></geometry></visual></link>
   <joint name="end" type="fixed"><parent link="tip"/><child link="tool0"/></joint><link name="tool0"/></robot>"""
-ROBOTS = ("panda", "arm_6r", "gantry")
+ROBOTS = ("panda", "arm_6r", "gantry", "palletizer")
 HEIGHTS = {"gantry": (-1.0, 0.25, 0.55)}  # of the floor, of the lowest and the highest obstacle [m]
 
 
@@ -37,8 +37,9 @@ class Case:
     """An arm among obstacles, its guard and its judge."""
 
     def __init__(self, name, rng, acceleration=6.0, margin=MARGIN, obstacles=None):
-        if name == "gantry":
-            self.text, tool = GANTRY, "tool0"
+        own = {"gantry": GANTRY, "palletizer": PALLETIZER}
+        if name in own:
+            self.text, tool = own[name], "tool0"
         else:
             chain_or_skip(name)
             self.text, tool = find(name)
@@ -189,8 +190,8 @@ def test_from_where_it_was_braked_the_arm_may_leave(name):
     for _ in range(20):
         case = Case(name, rng)
         _, refusals, q, v = drive(case, rng, 0.01, 60, True)
+        q = case.braking(q, v, 0.01)[-1]
         if refusals and case.guard.least_distance(q)[0] < MARGIN + 0.02:
-            q = case.braking(q, v, 0.01)[-1]
             away = case.gradient(q)
             for speed in (1e-3, 0.02):
                 assert case.guard.admits(q + 0.01 * speed * away, speed * away, 0.01)

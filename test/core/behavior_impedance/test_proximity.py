@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from collision import CoalArm
-from robots import chain_or_skip, find
+from robots import PALLETIZER, chain_or_skip, find
 from scipy.spatial.transform import Rotation
 
 from flexarm_core.behavior_impedance.avoidance.arm_shape import ArmShape, build_arm_shape
@@ -17,7 +17,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.robot.urdf_reader import parse_robot_description
 
-ROBOTS = ("panda", "arm_6r", "slider")
+ROBOTS = ("panda", "arm_6r", "slider", "palletizer")
 SLIDER = """<robot name="slider"><link name="base"/>
   <joint name="rail" type="prismatic"><parent link="base"/><child link="cart"/><axis xyz="1 0 0"/>
     <limit lower="-0.5" upper="0.5" effort="1" velocity="1"/></joint><link name="cart"/>
@@ -32,8 +32,9 @@ SLIDER = """<robot name="slider"><link name="base"/>
 
 def arm(name):
     """Text, chain and shape."""
-    if name == "slider":
-        text, tool = SLIDER, "tool0"
+    own = {"slider": SLIDER, "palletizer": PALLETIZER}
+    if name in own:
+        text, tool = own[name], "tool0"
     else:
         chain_or_skip(name)
         text, tool = find(name)
@@ -43,7 +44,7 @@ def arm(name):
 
 
 def frames_of(chain, q):
-    frames = np.empty((chain.n + 1, 12))
+    frames = np.empty((len(chain.moving) + 1, 12))
     arm_kinematics(chain.links, np.asarray(q, dtype=float), frames, np.empty((6, chain.n)))
     return frames
 

@@ -40,6 +40,7 @@ from flexarm_core.entrance import finite, number
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.limits import MotionLimits
+from flexarm_core.robot.kinematic_chain import PLACE, RATIO
 from flexarm_core.types import Array
 
 RESOLUTION = 1e-3  # [m] length below which a step is not halved
@@ -75,7 +76,10 @@ class ObstacleGuard:
         """
         capsules, self._chain = shape.capsules, chain
         middles = 0.5 * np.linalg.norm(capsules[:, 4:7] - capsules[:, 1:4], axis=1)
-        self._links, self._levers, self._names = chain.links, build_levers(capsules, chain.links), shape.links
+        # Joints that follow others brake as hard as their drivers, times the ratio: each is a joint of its own.
+        self._spread = None if chain.moving == chain.joint_names else chain.spread
+        self._links = chain.links if self._spread is None else chain.free_links
+        self._levers, self._names = build_levers(capsules, self._links), shape.links
         # Last column: radius of the bounding sphere of a capsule, about the middle of its axis.
         self._capsules = np.column_stack((capsules, middles + capsules[:, 7]))
         self.set_limits(limits)
@@ -90,17 +94,20 @@ class ObstacleGuard:
         n = self._chain.n
         if len(limits.acceleration) != n:
             raise ConfigError(f"limits are of {len(limits.acceleration)} joints, the chain has {n}")
-        self._acceleration = np.array(limits.acceleration, dtype=float)
+        acceleration = np.array(limits.acceleration, dtype=float)
+        if self._spread is not None:
+            acceleration = acceleration[self._chain.links[:-1, PLACE].astype(int)]
+            ratio = np.abs(self._chain.links[:-1, RATIO])
+            acceleration = np.where(ratio > 0.0, ratio, 1.0) * acceleration
+        self._acceleration = acceleration
 
     def set_obstacles(self, obstacles: Sequence[Obstacle], margin: float | Sequence[float] = 0.0) -> None:
         """Replace the obstacles between two samples.
 
         Raises:
             ConfigError: two obstacles have the same name, a margin is negative or not finite, or the number of margins
-                is wrong, or a joint of the chain follows another one.
+                is wrong.
         """
-        if obstacles:
-            self._chain.check_uncoupled("keeping away from obstacles")
         table, margins = pack(obstacles), np.array(margin, dtype=float)
         margins = np.full(len(table), margins) if margins.ndim == 0 else margins
         if margins.shape != (len(table),) or not ((margins >= 0.0) & np.isfinite(margins)).all():
@@ -124,14 +131,14 @@ class ObstacleGuard:
             beginning of the sample, if that was less); it may be false if a capsule would pass within about a
             millimeter of that limit.
         """
-        n = len(self._acceleration)
+        n = self._chain.n
         position, velocity = finite("position", position, n), finite("velocity", velocity, n)
         if not self._obstacles:
             return True
         return bool(
             _admits(
-                position,
-                velocity,
+                self._moving(position),
+                self._moving(velocity),
                 self._acceleration,
                 self._links,
                 self._capsules,
@@ -142,12 +149,17 @@ class ObstacleGuard:
             )
         )
 
+    def _moving(self, driven: Array) -> Array:
+        """Return positions or velocities of all moving joints (k,) for those of the driven ones (n,)."""
+        moving: Array = driven if self._spread is None else self._spread @ driven
+        return moving
+
     def least_distance(self, position: Array) -> tuple[float, str, str]:
         """Return the smallest distance [m] of the arm to an obstacle at joint positions (n,), with link and obstacle.
 
         Without obstacles the distance is infinite and the names are empty.
         """
-        q = finite("position", position, len(self._acceleration))
+        q = self._moving(finite("position", position, self._chain.n))
         if not self._obstacles or not self._names:
             return math.inf, "", ""
         distance, row, k = _least_distance(q, self._links, self._capsules, self._table, self._work)

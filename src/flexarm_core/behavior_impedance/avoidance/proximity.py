@@ -8,7 +8,8 @@ obstacle to the arm, point p on the capsule's axis. A half-space gives two conta
 
 with the force f and the proximity s of :mod:`avoidance_force`, and the damping c, which acts only while the arm
 approaches. All contacts are included, and the nearest point on an axis parallel to a box is kept from jumping (see
-:mod:`distances`), so that the effort is continuous as long as no axis enters an obstacle.
+:mod:`distances`), so that the effort is continuous as long as no axis enters an obstacle. Where joints follow others,
+``q_moving = G q``, this holds for all moving joints, and ``G^T effort`` and ``G^T stiffness G`` for the driven ones.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from flexarm_core.compiled import kernel, view
 from flexarm_core.entrance import finite, output
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain
-from flexarm_core.robot.kinematic_chain import PRISMATIC
+from flexarm_core.robot.kinematic_chain import KIND, PRISMATIC
 from flexarm_core.types import Array
 
 STEADINESS = 1e-2  # at a distance of 0.2 m the nearest point moves along the axis within a rotation of about 1 degree
@@ -70,17 +71,16 @@ class Proximity:
             raise ConfigError(f"the avoidance margin must lie below the range, got {margin} m and {influence} m")
         self.links = shape.links
         self._shape, self._values = shape, tuple(values.values())
-        self._chain, self._kinds = chain, chain.kinds
+        self._kinds, self._n = chain.links[:-1, KIND].copy(), chain.n
+        self._spread = None if chain.moving == chain.joint_names else chain.spread
         self.set_obstacles(obstacles)
 
     def set_obstacles(self, obstacles: Sequence[Obstacle]) -> None:
         """Replace the obstacles between two samples.
 
         Raises:
-            ConfigError: two obstacles have the same name, or a joint of the chain follows another one.
+            ConfigError: two obstacles have the same name.
         """
-        if obstacles:
-            self._chain.check_uncoupled("keeping away from obstacles")
         table = pack(obstacles)
         self.obstacles = tuple(obstacle.name for obstacle in obstacles)
         capsules = self._shape.capsules
@@ -95,8 +95,8 @@ class Proximity:
         """Find the contacts.
 
         Args:
-            frames: (n + 1, 12) poses of the chain frames and of the tool in the base frame: rotation row by row (9),
-                origin (3) [m].
+            frames: (k + 1, 12) poses of the frames of the ``k`` moving joints and of the tool in the base frame:
+                rotation row by row (9), origin (3) [m]. ``k = n`` unless joints follow others.
 
         Returns:
             Smallest distance between any capsule and any obstacle [m], also beyond the range; infinite without
@@ -119,13 +119,21 @@ class Proximity:
         Returns:
             Smallest distance between any capsule and any obstacle [m], infinite without obstacles.
         """
-        n = len(self._kinds)
-        frames, velocity = finite("frames", frames, n + 1, 12), finite("velocity", velocity, n)
+        n, k = self._n, len(self._kinds)
+        frames, velocity = finite("frames", frames, k + 1, 12), finite("velocity", velocity, n)
         effort, stiffness = output("effort", effort, n), output("stiffness", stiffness, n, n)
         if not self.obstacles:
             effort[:], stiffness[:] = 0.0, 0.0
             return math.inf
-        return float(avoid(frames, velocity, self._memory, len(self.links), len(self.obstacles), effort, stiffness))
+        sizes = len(self.links), len(self.obstacles)
+        G = self._spread
+        if G is None:
+            return float(avoid(frames, velocity, self._memory, *sizes, effort, stiffness))
+        efforts, stiffnesses = np.empty(k), np.empty((k, k))
+        least = avoid(frames, G @ velocity, self._memory, *sizes, efforts, stiffnesses)
+        product = G.T @ stiffnesses @ G
+        effort[:], stiffness[:] = G.T @ efforts, 0.5 * (product + product.T)  # exactly symmetric
+        return float(least)
 
     @property
     def nearest(self) -> tuple[str, str]:
