@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
+from action_msgs.srv import CancelGoal
 from control_msgs.action import FollowJointTrajectory
 from trajectory_arm import BENT, NODE, PERIOD, TrajectoryArm, planned, point, tolerance
 from trajectory_msgs.msg import JointTrajectory
@@ -134,6 +135,49 @@ def test_a_canceled_goal_ends_at_rest(arm):
     arm.hold(3)
     assert np.array_equal(arm.position, rest)
     assert arm.result_of(arm.ask(planned(rest, BENT))).result.error_code == Result.SUCCESSFUL
+
+
+def test_requests_come_in_the_order_of_the_simple_controller_manager_of_moveit(arm):
+    """Results are asked for late, or after a cancellation that nobody waits for; goals follow at once."""
+    arm.hold(2)
+    plan = arm.goal(planned(BENT, GOAL))  # no tolerances, stamp 0
+    plan.trajectory.header.frame_id = plan.multi_dof_trajectory.header.frame_id = "world"
+
+    def send(goal):
+        future = arm.client.send_goal_async(goal)
+        arm.live.until(future.done, "an answer to the goal")
+        return future.result()
+
+    def cancel(handle):
+        future = handle.cancel_goal_async()
+        arm.live.until(future.done, "the answer to the cancellation")
+        return future.result()
+
+    first = send(plan)
+    arm.hold(120)  # ended by now, and nobody has asked for the result
+    answer = arm.result_of(first)
+    assert answer.status == GoalStatus.STATUS_SUCCEEDED and answer.result.error_code == Result.SUCCESSFUL
+    late = cancel(first)
+    assert late.return_code == CancelGoal.Response.ERROR_GOAL_TERMINATED and not late.goals_canceling
+    assert arm.result_of(first).status == GoalStatus.STATUS_SUCCEEDED  # asked for again
+    back = send(arm.goal(planned(GOAL, BENT)))
+    arm.hold(50)
+    assert np.abs(arm.velocity).max() > 0.3
+    assert len(cancel(back).goals_canceling) == 1
+    arm.hold(2)
+    assert np.abs(arm.velocity).max() > 0.2  # it still brakes
+    here = arm.position.copy()
+    again = send(arm.goal([point(1.0, BENT, np.zeros(6))]))
+    assert again.accepted and arm.result_of(back).status == GoalStatus.STATUS_CANCELED
+    assert arm.result_of(again).status == GoalStatus.STATUS_SUCCEEDED
+    assert np.allclose(arm.position, BENT) and np.abs(here - BENT).max() > 0.05 and is_smooth(arm)
+    last = send(plan)
+    arm.hold(50)
+    cancel(last)
+    arm.hold(100)  # at rest
+    assert arm.result_of(last).status == GoalStatus.STATUS_CANCELED
+    other = arm.goal(planned(BENT, GOAL), names=[*arm.names[:5], "elsewhere"])
+    assert not send(other).accepted
 
 
 def test_tolerances_on_the_way_and_at_the_end(node):
