@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.flexible_dynamics.integration import runge_kutta
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.static_equilibrium import settle
@@ -162,7 +161,7 @@ class FlexibleBackend:
             if self._friction:
                 left[model.actuated] += self._rub(self._friction.step, h)
             model.set_wrenches(self._x, self._v, self._wrenches)
-            runge_kutta(*model.arrays, self._x, self._v, left, h, 1 if single else steps, self._work)
+            model.integrate(self._x, self._v, left, h, 1 if single else steps, self._work)
         self._time += duration
         self._state = None
         if not (np.isfinite(self._x).all() and np.isfinite(self._v).all()):

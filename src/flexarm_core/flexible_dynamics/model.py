@@ -2,7 +2,8 @@
 
 The coordinates are ``x = [hinges (h); modes (K)]``: actuated and elastic hinges in tree order, then the modes grouped
 by link. Efforts, rates and accelerations have the same order. ``actuated``, ``elastic`` and ``modal`` are the indices
-of each kind.
+of each kind. Hinges that follow others (``<mimic>``) have no coordinate: ``x_tree = G x`` has them, and the equations
+of such an arm are the reduced ones, ``G^T M G``, solved densely.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexarm_core.entrance import ANY, expect, finite, integers, number
+from flexarm_core.entrance import ANY, expect, finite, integers, number, output
 from flexarm_core.errors import InputError, RobotDescriptionError
 from flexarm_core.flexible_dynamics import dense, integration, kinematics, recursion
 from flexarm_core.flexible_dynamics.bodies import make_bodies, node_place
@@ -25,6 +26,7 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
 
+MOST_STEPS = 10_000_000  # of the simulation in one call
 PHASE = 0.06  # [rad] of the fastest motion in one step of the simulation
 
 
@@ -100,12 +102,6 @@ class FlexibleModel:
         if isinstance(description, str):
             description = parse_robot_description(description)
         self.description = expect("description", description, RobotDescription)
-        for joint in description.coupled:
-            raise RobotDescriptionError(
-                f"joint '{joint.name}' follows '{joint.mimic}' (<mimic>), which models of flexible links do not take:"
-                f" make '{joint.name}' fixed, or hold '{joint.mimic}'; with rigid links it may follow",
-                joint=joint.name,
-            )
         gravity = finite("gravity", gravity, 3)
         self.tool_frame = description.tool_frame(tool_frame)
         self.modal_data: dict[str, ModalData] = {} if rigid else load_flexible_links(description)
@@ -116,8 +112,9 @@ class FlexibleModel:
         memory = np.zeros(view_workspace.size(*sizes))
         memory[: len(sizes)] = sizes
         self.arrays, self._ws = (*trees, memory), view_workspace(memory)
-        self._x = self._v = np.zeros(0)  # state of the last call of articulate
-        self.hinge_names = tuple(body.joint for body in bodies if body.joint)
+        self._x = self._v = np.zeros(0)  # state of the last call of articulate, of the whole tree
+        hinges = tuple(body.joint for body in bodies if body.joint)
+        self.hinge_names = tuple(name for name in hinges if not description.joints[name].mimic)
         self.mode_names = tuple(mode for body in bodies for mode in body.modes)
         self.size = len(self.hinge_names) + len(self.mode_names)
         place = {name: i for i, name in enumerate(self.hinge_names)}
@@ -131,7 +128,29 @@ class FlexibleModel:
                 names = [f"{gauge.link}/{mode}" for mode in self.modal_data[gauge.link].modes]
                 columns = [self.mode_names.index(name) for name in names]
                 self.strain_map[row, columns] = self.modal_data[gauge.link].strain[gauge.name]
+        self._spread = self._coupling(hinges)
+        self._reduced: tuple[Array, Array] | None = None  # of a coupled arm: matrix, and forces without efforts
         self._body_index = {body.name: i for i, body in enumerate(bodies)}
+
+    def _coupling(self, hinges: tuple[str, ...]) -> Array | None:
+        """Return the matrix ``G`` of ``x_tree = G x`` if hinges follow others (``<mimic>``), else None."""
+        if len(hinges) == len(self.hinge_names):
+            return None
+        G = np.zeros((len(hinges) + len(self.mode_names), self.size))
+        for row, name in enumerate(hinges):
+            joint = self.description.joints[name]
+            G[row, self.hinge_names.index(joint.driver)] = joint.multiplier if joint.mimic else 1.0
+        G[len(hinges) :, len(self.hinge_names) :] = np.eye(len(self.mode_names))
+        return G
+
+    def check_uncoupled(self, what: str) -> None:
+        """Raise RobotDescriptionError if joints follow others (``<mimic>``), which something does not take."""
+        for joint in self.description.coupled:
+            raise RobotDescriptionError(
+                f"joint '{joint.name}' follows '{joint.mimic}' (<mimic>), which {what} does not take: make"
+                f" '{joint.name}' fixed, or hold '{joint.mimic}'; with rigid links it may follow",
+                joint=joint.name,
+            )
 
     def __repr__(self) -> str:
         parts = f"{len(self.actuated)} joints", f"{len(self.elastic)} elastic", f"{len(self.modal)} modes"
@@ -167,14 +186,43 @@ class FlexibleModel:
                 ``(M + t/2 C + t^2/4 K) a = T - bias - K (x + t/2 v) - C v``.
         """
         x, v = self._state(x, v)
-        self._set_wrenches(x, v, wrenches, number("step", step, 0.0))
-        recursion.articulate_at(*self.arrays, x, v)
+        step = number("step", step, 0.0)
+        self._set_wrenches(x, v, wrenches, step)
+        if self._spread is None:
+            recursion.articulate_at(*self.arrays, x, v)
+        else:
+            self._reduce(x, v, step)
         self._x, self._v = x, v
+
+    def _reduce(self, x: Array, v: Array, step: float = 0.0) -> None:
+        r"""Compute the equations of a coupled arm at a state of its tree, ``G^T M G a = T - G^T (bias + ...)``.
+
+        The recursion absorbs the joints outboard of a hinge one after the other. Joints that share a coordinate cannot
+        be absorbed so: their equations are added up, and solved densely.
+        """
+        G, half = self._spread, 0.5 * step
+        assert G is not None
+        M, K = self._tree_mass_matrix(x), self._on_diagonal(self.tree.stiffness, self.tree.K)
+        C = self._on_diagonal(self.tree.damping, self.tree.C)
+        bias, through = np.empty(len(x)), np.empty((len(self.tree.parent), 6))
+        dense.inverse_dynamics(*self.arrays, x, v, np.zeros(len(x)), bias, through)
+        recursion.hinge_forces(self.tree, x, v, np.zeros(self.tree.hinges), 0.0, self._ws.total)
+        bias -= self._ws.total
+        self._reduced = G.T @ (M + half * (C + half * K)) @ G, -G.T @ (bias + half * K @ v)
+
+    def _accelerate_reduced(self, effort: Array) -> Array:
+        assert self._reduced is not None
+        matrix, forces = self._reduced
+        forces = forces.copy()
+        forces[: len(effort)] += effort
+        return np.asarray(np.linalg.solve(matrix, forces), dtype=float)
 
     def accelerate(self, effort: Array) -> Array:
         """Compute the accelerations (h + K,) that efforts (h,) cause at the state of the last :meth:`articulate`."""
         self._check_articulated()
         effort, acceleration = finite("effort", effort, len(self.hinge_names)), np.empty(self.size)
+        if self._spread is not None:
+            return self._accelerate_reduced(effort)
         recursion.accelerate(*self.arrays, self._x, self._v, effort, acceleration)
         return acceleration
 
@@ -192,14 +240,46 @@ class FlexibleModel:
             duration: time to go on by [s].
             wrenches: external wrenches, which stay constant in axes of their bodies.
         """
-        x, v = (value.copy() for value in self._state(x, v))
+        x, v = finite("x", x, self.size).copy(), finite("v", v, self.size).copy()
         effort = finite("effort", effort, len(self.hinge_names))
         duration = number("duration", duration, 0.0)
         rate = self.fastest_rate(x) + float(np.abs(v[: len(self.hinge_names)]).sum())
         steps = max(1, math.ceil(duration * rate / PHASE))
-        self._set_wrenches(x, v, wrenches)
-        integration.runge_kutta(*self.arrays, x, v, effort, duration / steps, steps, np.empty((6, self.size)))
+        self.set_wrenches(x, v, wrenches)
+        self.integrate(x, v, effort, duration / steps, steps)
         return x, v
+
+    def integrate(self, x: Array, v: Array, effort: Array, h: float, steps: int, work: Array | None = None) -> None:
+        """Advance coordinates and rates (h + K,) in place by Runge-Kutta steps of order 4, with constant efforts (h,).
+
+        Args:
+            x: coordinates.
+            v: rates.
+            effort: hinge efforts.
+            h: length of a step [s].
+            steps: number of steps.
+            work: (6, h + K) workspace. External wrenches are those of :meth:`set_wrenches`, in axes of their bodies.
+        """
+        x, v, h = output("x", x, self.size), output("v", v, self.size), number("h", h)
+        finite("x", x, self.size), finite("v", v, self.size)
+        effort = finite("effort", effort, len(self.hinge_names))
+        (steps,) = integers("steps", [steps], MOST_STEPS, 1)
+        if self._spread is None:
+            work = np.empty((6, self.size)) if work is None else output("work", work, 6, self.size)
+            integration.runge_kutta(*self.arrays, x, v, effort, h, steps, work)
+            return
+
+        def accelerated(x: Array, v: Array) -> Array:
+            self._reduce(*self._state(x, v))
+            return self._accelerate_reduced(effort)
+
+        for _ in range(steps):
+            a = accelerated(x, v)
+            b = accelerated(x + 0.5 * h * v, v + 0.5 * h * a)
+            c = accelerated(x + 0.5 * h * v + 0.25 * h * h * a, v + 0.5 * h * b)
+            d = accelerated(x + h * v + 0.5 * h * h * b, v + h * c)
+            x += h * v + h * h / 6.0 * (a + b + c)
+            v += h / 6.0 * (a + 2.0 * b + 2.0 * c + d)
 
     def fastest_rate(self, x: Array) -> float:
         """Compute the largest rate, frequency or decay, of the motions about ``x`` with free joints [1/s]."""
@@ -217,12 +297,15 @@ class FlexibleModel:
         """
         self._check_articulated()
         coordinates = integers("coordinates", coordinates, self.size, ANY)
+        if self._reduced is not None:
+            return np.asarray(np.linalg.inv(self._reduced[0])[:, coordinates], dtype=float)
         columns = np.empty((self.size, len(coordinates)))
         recursion.respond_to_each(*self.arrays, coordinates, columns)
         return columns
 
     def hinge_inertia(self) -> Array:
         """Return the articulated inertia ``D`` (h,) of each hinge; requires :meth:`articulate` [kg*m^2 | kg]."""
+        self.check_uncoupled("the articulated inertia of a hinge")
         return self._ws.D[self.tree.hinge >= 0].copy()
 
     # Inverse dynamics -------------------------------------------------------------------------------------------------
@@ -235,9 +318,9 @@ class FlexibleModel:
         """
         x, v = self._state(x, v)
         effort, _ = self._newton_euler(x, v, acceleration, wrenches)
-        recursion.hinge_forces(self.tree, x, v, np.zeros(len(self.hinge_names)), 0.0, self._ws.total)
+        recursion.hinge_forces(self.tree, x, v, np.zeros(self.tree.hinges), 0.0, self._ws.total)
         effort -= self._ws.total
-        return effort
+        return effort if self._spread is None else self._spread.T @ effort
 
     def body_of(self, link: str) -> int:
         """Return the body index of a link that is a separate body.
@@ -268,18 +351,22 @@ class FlexibleModel:
 
     def _newton_euler(self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None) -> tuple[Array, Array]:
         """Compute total forces (h + K,), hinge springs and dampers not deducted, and hinge wrenches (bodies, 6)."""
-        acceleration = finite("acceleration", acceleration, self.size)
+        acceleration = self._of_tree(finite("acceleration", acceleration, self.size))
         self._set_wrenches(x, v, wrenches)
-        effort, through = np.empty(self.size), np.empty((len(self.tree.parent), 6))
+        effort, through = np.empty(len(x)), np.empty((len(self.tree.parent), 6))
         dense.inverse_dynamics(*self.arrays, x, v, acceleration, effort, through)
         return effort, through
 
     def mass_matrix(self, x: Array) -> Array:
         """Compute the dense mass matrix (h + K, h + K)."""
-        x, self._ws.step[0] = finite("x", x, self.size), 0.0
-        M = np.empty((self.size, self.size))
+        M = self._tree_mass_matrix(self._of_tree(finite("x", x, self.size)))
+        return M if self._spread is None else self._spread.T @ M @ self._spread
+
+    def _tree_mass_matrix(self, x: Array) -> Array:
+        size, self._ws.step[0] = len(x), 0.0
+        M = np.empty((size, size))
         work = np.empty((1 + self.tree.S1.shape[2], 2, 6))
-        dense.mass_matrix(*self.arrays, x, np.zeros(self.size), M, work)
+        dense.mass_matrix(*self.arrays, x, np.zeros(size), M, work)
         return M
 
     def energy(self, x: Array, v: Array) -> float:
@@ -287,12 +374,10 @@ class FlexibleModel:
         x, v = self._state(x, v)
         self._ws.step[0] = 0.0
         dense.load_at(*self.arrays, x, v)
-        eta = x[self.modal]
-        total = dense.kinetic_energy(*self.arrays, v) + 0.5 * float(
-            self.tree.stiffness @ x[: len(self.hinge_names)] ** 2
-        )
+        eta = x[self.tree.hinges :]
+        total = dense.kinetic_energy(*self.arrays, v) + 0.5 * float(self.tree.stiffness @ x[: self.tree.hinges] ** 2)
         for i in range(len(self.tree.parent)):
-            k, e = self.tree.modes[i], self.tree.first_mode[i] - len(self.hinge_names)
+            k, e = self.tree.modes[i], self.tree.first_mode[i] - self.tree.hinges
             own = eta[e : e + k]
             position, rotation = self._body_pose(i)
             moment = self.tree.s0[i] + self.tree.S1[i, :, :k] @ own
@@ -302,11 +387,11 @@ class FlexibleModel:
 
     def stiffness_matrix(self) -> Array:
         """Return the stiffness matrix (h + K, h + K) of hinge springs and modes."""
-        return self._on_diagonal(self.tree.stiffness, self.tree.K)
+        return self._of_coordinates(self._on_diagonal(self.tree.stiffness, self.tree.K))
 
     def damping_matrix(self) -> Array:
         """Return the damping matrix (h + K, h + K) of hinge dampers and modes."""
-        return self._on_diagonal(self.tree.damping, self.tree.C)
+        return self._of_coordinates(self._on_diagonal(self.tree.damping, self.tree.C))
 
     def natural_frequencies(self, x: Array) -> Array:
         """Compute the natural frequencies (m + K,) at ``x`` with the actuated joints locked, lowest first [rad/s]."""
@@ -326,7 +411,8 @@ class FlexibleModel:
         self._ws.step[0] = 0.0
         dense.load_at(*self.arrays, x, v)
         if acceleration is not None:
-            self.inverse_dynamics(x, v, acceleration)
+            self._newton_euler(x, v, acceleration, None)
+            acceleration = self._of_tree(acceleration)
         return self._motion(mount, x, v, acceleration)
 
     def _motion(self, mount: Mount, x: Array, v: Array, acceleration: Array | None) -> FrameMotion:
@@ -383,10 +469,19 @@ class FlexibleModel:
         self._set_wrenches(*self._state(x, v), wrenches, number("step", step, 0.0))
 
     def _state(self, x: Array, v: Array) -> tuple[Array, Array]:
-        return finite("x", x, self.size), finite("v", v, self.size)
+        """Return coordinates and rates of the tree, in which hinges that follow others have their own."""
+        return self._of_tree(finite("x", x, self.size)), self._of_tree(finite("v", v, self.size))
+
+    def _of_tree(self, values: Array) -> Array:
+        spread: Array = values if self._spread is None else self._spread @ values
+        return spread
+
+    def _of_coordinates(self, matrix: Array) -> Array:
+        reduced: Array = matrix if self._spread is None else self._spread.T @ matrix @ self._spread
+        return reduced
 
     def _check_articulated(self) -> None:
-        if len(self._x) != self.size:
+        if not len(self._x) and self.size:
             raise InputError("call articulate() first: it sets the state that this is about")
 
     def _set_wrenches(self, x: Array, v: Array, wrenches: Wrenches | None, step: float = 0.0) -> None:
@@ -408,13 +503,14 @@ class FlexibleModel:
         """Add an external wrench at a mount as a wrench at the body's origin and modal forces ``B^T w``."""
         if mount.body < 0:
             return
-        e = self.tree.first_mode[mount.body] - len(self.hinge_names)
-        eta = x[self.modal[e : e + self.tree.modes[mount.body]]]
+        e = self.tree.first_mode[mount.body] - self.tree.hinges
+        first = self.tree.first_mode[mount.body]
+        eta = x[first : first + self.tree.modes[mount.body]]
         place, influence = np.vstack((mount.node, mount.offset)), np.vstack((mount.translation, mount.rotation))
         add_wrench(*self.arrays, mount.body, place, influence, eta, e, wrench)
 
     def _on_diagonal(self, hinges: Array, modes: Array) -> Array:
-        total = np.zeros((self.size, self.size))
+        total = np.zeros((len(hinges) + len(self.mode_names),) * 2)
         total[: len(hinges), : len(hinges)] = np.diag(hinges)
         for i in range(len(self.tree.parent)):
             k, e = self.tree.modes[i], self.tree.first_mode[i]

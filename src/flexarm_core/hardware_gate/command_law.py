@@ -201,6 +201,8 @@ class CommandLaw:
             self._start = start if self._ramp is not None else None
             acceleration = self._smooth.follow(wanted, asked, position, self.rate, dt)
             self.limited = ()
+            if acceleration is asked:  # far from every limit
+                return wanted
             what = " or acceleration" if self._ramp is None else ", acceleration or jerk"
             self._report_limited(np.abs(acceleration - asked) > tolerance, f"position, velocity{what}")
         rate = self.rate + acceleration * dt

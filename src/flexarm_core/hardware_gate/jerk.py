@@ -18,11 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.compiled import inlined_kernel, kernel
+from flexarm_core.entrance import finite, number
 from flexarm_core.hardware_gate.limits import ACCELERATION, LOWER, UPPER, VELOCITY, JointLimits, is_allowed
 from flexarm_core.types import Array
 
 HALVINGS = 48  # of an interval of accelerations, in which the one is sought that ends at a position
 CLOSE = 1e-9  # relative rounding errors
+SHORTEST = 1e-9  # [s] between two commands
 TO_VELOCITY, TO_POSITION, TO_REST = range(3)  # kinds of goals
 
 
@@ -177,6 +179,7 @@ class SmoothSetPoints:
         self._jerk = np.broadcast_to(limits.jerk, limits.acceleration.shape).astype(float)
         self._goal: Array | None = None
         self._reached: NDArray[np.bool_] = np.zeros(0, dtype=bool)
+        self._follows = False  # whether all were reached, and no jerk is limited
         self.limited = bool(np.isfinite(self._jerk).any())
         self.reset()
         self.stop(self.acceleration, self.acceleration, limits.acceleration, 0.001)
@@ -198,34 +201,41 @@ class SmoothSetPoints:
             velocity: (n,) velocities of the set points [rad/s | m/s].
             dt: time since the last command [s].
         """
-        if not self.limited and self._reached.all() and is_allowed(self._limits, position, velocity, asked, dt):
+        if self._follows and is_allowed(self._limits, position, velocity, asked, dt):
             self._goal = goal
             return asked
-        fastest = self._limits.velocity
+        fastest, goal = self._limits.velocity, finite("goal", goal, self._jerk.size)
+        dt = number("dt", dt, SHORTEST)
         moved = 0.0 * goal if self._goal is None else np.clip((goal - self._goal) / dt, -fastest, fastest)
         found = self._step(position, velocity, asked, moved, self._kind, self._limits.acceleration, dt)
         self._goal, self._reached = goal, found == asked
+        self._follows = not self.limited and bool(self._reached.all())
         return found
 
     def leave(self) -> None:
         """Begin a stop: goals no longer count."""
-        self._goal, self._reached = None, np.zeros(self._jerk.size, dtype=bool)
+        self._goal, self._reached, self._follows = None, np.zeros(self._jerk.size, dtype=bool), False
 
     def stop(self, position: Array, velocity: Array, braking: Array, dt: float) -> Array:
         """Return the velocities (n,) after a sample of a stop; arguments as in :meth:`follow`.
 
         ``braking``: (n,) largest decelerations, as far as position limits do not need more [rad/s^2 | m/s^2].
         """
-        none = np.zeros(velocity.size)
+        none, velocity = np.zeros(self._jerk.size), finite("velocity", velocity, self._jerk.size)
         velocity = velocity + dt * self._step(position, velocity, none, none, TO_REST, braking, dt)
         return np.where(np.abs(velocity) <= CLOSE * self._limits.acceleration * dt, 0.0, velocity)
 
     def _step(
         self, position: Array, velocity: Array, asked: Array, moved: Array, kind: int, braking: Array, dt: float
     ) -> Array:  # fmt: skip
-        out = np.empty(velocity.size)
+        n = self._jerk.size
+        position, velocity, asked = (
+            finite(name, value, n) for name, value in (("position", position), ("velocity", velocity), ("asked", asked))
+        )
+        moved, braking, dt = finite("goal", moved, n), finite("braking", braking, n), number("dt", dt, SHORTEST)
+        out = np.empty(n)
         step(
             self._limits.table, self._jerk, position, velocity, self.acceleration, asked, moved, self._reached, kind,
-            np.asarray(braking), dt, out,
+            braking, dt, out,
         )  # fmt: skip
         return out

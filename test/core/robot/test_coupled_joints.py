@@ -12,7 +12,6 @@ from coupled_arms import FreeJoints, coupled_arm
 from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.errors import ConfigError, RobotDescriptionError
-from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.inverse_kinematics import InverseKinematics
 from flexarm_core.reaction_null_space.coupling.coupling_momentum import CouplingMomentum
@@ -295,8 +294,3 @@ def test_elastic_drives_and_followers_do_not_go_together():
     text = three(third='<mimic joint="j1"/>').replace("</robot>", drive)
     with pytest.raises(RobotDescriptionError, match="<elastic_drive>: joint 'j2' follows 'j1'"):
         parse_robot_description(text, massless=True)
-
-
-def test_models_of_flexible_links_say_that_they_take_no_follower():
-    with pytest.raises(RobotDescriptionError, match="'j2' follows 'j1' .* make 'j2' fixed, or hold 'j1'"):
-        FlexibleModel(three(third='<mimic joint="j1"/>'))

@@ -23,6 +23,7 @@ from flexarm_core.behavior_impedance.avoidance.arm_shape import ArmShape, place_
 from flexarm_core.behavior_impedance.avoidance.avoidance_force import avoidance_force
 from flexarm_core.behavior_impedance.avoidance.distances import segment_distance
 from flexarm_core.behavior_impedance.avoidance.obstacles import HALF_SPACE, WIDTH, Obstacle, pack
+from flexarm_core.behavior_impedance.motion_space import arm_kinematics
 from flexarm_core.compiled import kernel, view
 from flexarm_core.entrance import finite, output
 from flexarm_core.errors import ConfigError
@@ -37,7 +38,11 @@ FORCE_UNITS = {"range": "m", "margin": "m", "force": "N", "damping": "N*s/m"}
 
 
 class Proximity:
-    """Contacts between the capsules of an arm and obstacles."""
+    """Contacts between the capsules of an arm and obstacles.
+
+    Attributes:
+        coupled: whether joints of the chain follow others.
+    """
 
     def __init__(
         self,
@@ -72,6 +77,7 @@ class Proximity:
         self.links = shape.links
         self._shape, self._values = shape, tuple(values.values())
         self._kinds, self._n = chain.links[:-1, KIND].copy(), chain.n
+        self._chain, self.coupled = chain, chain.moving != chain.joint_names
         self._spread = None if chain.moving == chain.joint_names else chain.spread
         self.set_obstacles(obstacles)
 
@@ -90,6 +96,12 @@ class Proximity:
         parts = (self._values, np.zeros(HEAD - 4), self._kinds, capsules.ravel(), table.ravel(), *extents)
         work = np.zeros(6 * len(capsules) + 2 * CONTACT * len(capsules) * len(table) + len(self._kinds))
         self._memory = np.concatenate((*parts, work))
+
+    def frames_of(self, position: Array) -> Array:
+        """Return the poses (k + 1, 12) of the moving joints and of the tool at joint positions (n,)."""
+        position, frames = finite("position", position, self._n), np.empty((len(self._kinds) + 1, 12))
+        arm_kinematics(self._chain.links, position, frames, np.empty((6, self._n)))
+        return frames
 
     def update(self, frames: Array) -> float:
         """Find the contacts.

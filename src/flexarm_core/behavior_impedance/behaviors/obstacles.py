@@ -12,7 +12,6 @@ from flexarm_core.behavior_impedance.avoidance.obstacle_guard import ObstacleGua
 from flexarm_core.behavior_impedance.avoidance.obstacles import obstacles_from_lists
 from flexarm_core.behavior_impedance.avoidance.proximity import Proximity
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
-from flexarm_core.behavior_impedance.motion_space import arm_kinematics
 from flexarm_core.errors import ConfigError
 from flexarm_core.settings import Setting
 from flexarm_core.types import Array
@@ -68,16 +67,11 @@ class Obstacles(Behavior):
             Proximity(shape, arm.chain, obstacles, self._tool_range, margin, *profile) if self._tool_range else None
         )
         self._guard = ObstacleGuard(shape, arm.chain, arm.limits, obstacles, margin)
-        k = len(arm.chain.moving)
-        self._links, self._frames = arm.chain.links, np.empty((k + 1, 12)) if k > arm.chain.n else None
         self._distance, self._influence = np.inf, influence
 
     def update(self, sample: MotionSample, out: Contribution) -> None:
         """Write the efforts on the joints."""
-        frames = sample.frames
-        if self._frames is not None:
-            frames = self._frames
-            arm_kinematics(self._links, sample.position, frames, np.empty_like(sample.J))
+        frames = self._near.frames_of(sample.position) if self._near.coupled else sample.frames
         self._distance = self._near.avoid(frames, sample.velocity, out.effort, out.effort_stiffness)
         if self._nearer is not None and self._distance < self._tool_range:
             self._nearer.avoid(frames, sample.velocity, out.yielding, out.yielding_stiffness)

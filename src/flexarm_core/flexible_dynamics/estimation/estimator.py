@@ -132,6 +132,7 @@ class FlexibleEstimator:
             ConfigError: the robot has neither elastic joints nor flexible links.
         """
         model.description.require_springs("the estimator of the flexible state")
+        model.check_uncoupled("the estimator of the flexible state")
         self._model, self._config = model, config or EstimatorConfig()
         free, c = model.unmeasured, self._config
         if not len(free):
