@@ -3,7 +3,8 @@
 The joint positions are computed along the path coordinate, each point from the previous one, with the configured
 objective. If joints move far between two points, points are inserted. If the path is not feasible this way, a redundant
 arm tries other objectives: first away from the joint limits, then towards random joint positions, to find a different
-joint path. A closed path from a minimum of the objective ends at the joint positions where it starts.
+joint path. A closed path from a minimum of the objective ends at the joint positions where it starts. At last, the
+shortest of all its joint paths (:mod:`joint_paths`) is followed, smoothed.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d
 
 from flexarm_core.compiled import allocate
 from flexarm_core.errors import ConfigError, InputError, JointLimitError
 from flexarm_core.ik_redundancy.chain import Chain, build_chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
+from flexarm_core.ik_redundancy.joint_paths import even_layers, joint_paths, more_layers, shortest
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.objectives import JointRange, Objective, Quadratic, Sum, quadratic_form
 from flexarm_core.ik_redundancy.plan import view_plan, weight_roots
@@ -52,6 +55,8 @@ RETURNED = 1e-7  # [rad | m] distance from the start at which joints have return
 EFFORT = 20  # points of all attempts, as a multiple of those of the path, after which no further one begins
 PATIENCE = 5  # attempts from the first one on whose closed path does not return
 CHANGES = (1.0, 0.5, 0.2)  # shares of a closed path over which the joints change over to the way back
+SMOOTHED = 501  # points of a smoothed joint path
+SMOOTHING = (0.05, 0.01, 0.0)  # standard deviations that a joint path is smoothed with, as shares of the path
 MARGIN = 1e-9  # relative margin of velocity and acceleration limits for rounding
 
 
@@ -97,6 +102,23 @@ def _same(objective: Objective, _: float) -> Objective:
 def _interpolated(s: Array, grid: Array, position: Array) -> Array:
     """Return joint positions (k, n) at coordinates (k,), linear between those (g, n) of a grid (g,)."""
     return np.column_stack([np.interp(s, grid, column) for column in position.T])
+
+
+def _near(grid: Array, position: Array, s: float) -> Objective:
+    """Return the distance from joint positions (g, n) at coordinates (g,), interpolated at another one."""
+    return Quadratic(np.ones(position.shape[1]), np.array([np.interp(s, grid, column) for column in position.T]))
+
+
+def _smooth(grid: Array, position: Array, deviation: float) -> tuple[Array, Array]:
+    """Smooth joint positions (g, n) at coordinates (g,) over a standard deviation [m]; both ends stay."""
+    if deviation == 0.0:
+        return grid, position
+    even = np.linspace(0.0, grid[-1], SMOOTHED)
+    padded = [
+        np.pad(np.interp(even, grid, column), SMOOTHED - 1, "reflect", reflect_type="odd") for column in position.T
+    ]
+    smooth = gaussian_filter1d(np.array(padded), deviation / even[1])
+    return even, smooth[:, SMOOTHED - 1 : 2 * SMOOTHED - 1].T
 
 
 class PathPlanner:
@@ -190,6 +212,13 @@ class PathPlanner:
             spent, left = spent + len(joints.position), left - (drifting is not None)
             if not left or spent > EFFORT * points:
                 break
+        for end in ([start] if closed else []) + [None] if self.chain.n > axes.sum() else []:
+            if end is None and drifting is not None:
+                break
+            if searched := self._search(path, start, end, **ways):
+                if end is not None or not closed:
+                    return self._planned(path, path_limits, *searched)
+                drifting = searched
         if drifting is not None:
             far = self._away(drifting[0], start)
             remark = f"the path is closed, but the joints end up to {far:.2g} from where they started"
@@ -248,6 +277,31 @@ class PathPlanner:
             joints, curve = self._refine(path, start, towards, 0.0, **ways)
             if curve is not None and self._away(joints, start) <= RETURNED:
                 return joints, curve
+        return None
+
+    def _search(
+        self, path: PosePath, start: Array, end: Array | None, **ways: Any
+    ) -> tuple[JointsAlongPath, JointPath] | None:
+        """Follow the shortest of all joint paths, or of those that end at joint positions (n,); None if none is found.
+
+        Where it is too steep to be followed, it is searched again in more layers.
+        """
+        config = replace(self.config, threshold=STRAIGHT[0], band=0.0, given_up="hold", weights=(1.0,))
+        plan = config.plan(self.chain.n, ways["axes"])
+        setup = self.chain, self._inset(start), plan, ways["axes"], ways["tolerance"], path, start
+        grid, before = even_layers(path), 0
+        while before < len(grid) <= MOST_POINTS:
+            layers = joint_paths(*setup, grid)
+            position = shortest(layers, end) if layers[-1].s == path.length else None
+            if position is None:
+                return None
+            there, before = np.array([layer.s for layer in layers]), len(grid)
+            for share in SMOOTHING:
+                objective = partial(_near, *_smooth(there, position, share * path.length))
+                joints, curve = self._refine(path, start, objective, 0.0, straight=STRAIGHT[0], **ways)
+                if curve is not None:
+                    return joints, curve
+            grid = np.union1d(grid, more_layers(there, position))
         return None
 
     def _away(self, joints: JointsAlongPath, start: Array) -> float:
@@ -332,9 +386,7 @@ class PathPlanner:
             replace(self.config, given_up="hold"),
         ]
         plans = [way.plan(self.chain.n, axes) for way in ways[: 3 if allow_dropped else 2]]
-        limits, (memory, tracked) = self.limits.table(), allocate(view_track, self.chain.n)
-        inset = np.minimum(INSET, 0.1 * (limits[1] - limits[0]))
-        limits[0], limits[1] = np.minimum(limits[0] + inset, start), np.maximum(limits[1] - inset, start)
+        limits, (memory, tracked) = self._inset(start), allocate(view_track, self.chain.n)
         positions, rotations = path.poses(base)
         points = [(base[i], positions[i], rotations[i]) for i in range(len(base) - 1, -1, -1)]
         rows: tuple[list[Array], ...] = ([], [], [], [])
@@ -345,8 +397,7 @@ class PathPlanner:
             weights, origin = quadratic_form(aim, q)
             gain = 1.0 if gain_length == 0.0 else -math.expm1(-(s - at) / gain_length)
             for plan in plans:
-                if not isinstance(aim, Quadratic):
-                    view_plan(plan, self.chain.n).weights[:] = weight_roots(weights)
+                view_plan(plan, self.chain.n).weights[:] = weight_roots(weights)
                 there, share = np.clip(q + rate * (s - at), limits[0], limits[1]), np.empty((2, 6))
                 least = reach(self.chain.links, limits, plan, p, R, origin, gain, 1.0, share, memory, there)
                 error = np.where(axes, tracked.error, 0.0)
@@ -370,6 +421,13 @@ class PathPlanner:
             rows = ([np.zeros(())], [start], [np.zeros(6)], [np.ones(6)])
         grid, position, errors, shares = (np.array(row) for row in rows)
         return JointsAlongPath(grid, position, errors, shares, reason)
+
+    def _inset(self, start: Array) -> Array:
+        """Return the table of limits, its positions a little inside of the limits, but for those of the start."""
+        limits = self.limits.table()
+        inset = np.minimum(INSET, 0.1 * (limits[1] - limits[0]))
+        limits[0], limits[1] = np.minimum(limits[0] + inset, start), np.maximum(limits[1] - inset, start)
+        return limits
 
     def _reason(self, path: PosePath | _Reversed, s: float, error: Array, least: float, q: Array) -> str:
         at = (q <= self.limits.lower + 1e-6) | (q >= self.limits.upper - 1e-6)

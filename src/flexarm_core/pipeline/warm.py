@@ -41,6 +41,7 @@ from flexarm_core.hardware_gate.limits import JointLimits, fastest
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.inverse_kinematics import InverseKinematics
+from flexarm_core.ik_redundancy.joint_paths import reach_all
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.solver import RedundancySolver
 from flexarm_core.ik_redundancy.step import RedundancyStep
@@ -134,6 +135,18 @@ def compile_redundancy() -> None:
     memory, _ = compiled.allocate(view_track, n)
     reach(chain.links, limits.table(), plan, p, R, q.copy(), 1.0, 1.0, np.ones((2, 6)), memory, q)
     pose_errors(chain.links, q[None], p[None], R[None], np.empty((1, 6)))
+    reach_all(
+        chain.links,
+        limits.table(),
+        plan,
+        p,
+        R,
+        q[None].copy(),
+        memory,
+        q[None].copy(),
+        np.ones((1, 6)),
+        np.ones((1, 6, n)),
+    )
     InverseKinematics(chain, limits.lower, limits.upper).solve(p, R, q)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pinocchio
@@ -18,6 +19,7 @@ from flexarm_core.errors import InputError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.inverse_kinematics import InverseKinematics
+from flexarm_core.ik_redundancy.joint_paths import even_layers, joint_paths, shortest
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.path_planner import PathError, PathPlanner
 from flexarm_core.ik_redundancy.planned_path import PlannedPath
@@ -185,6 +187,27 @@ def test_a_closed_path_leads_back_to_the_same_joints_though_a_limit_is_in_the_wa
     distance, angle = _missed(name, path, once, times)
     assert distance < POSITION_TOLERANCE and angle < ROTATION_TOLERANCE
     assert np.abs(once.sample(once.duration)[0] - start).max() < 1e-7 and not once.remark
+
+
+def test_all_joint_paths_of_a_lap_reach_its_poses_within_limits_and_the_shortest_leads_back():
+    planner, path, start = _lap_behind_a_limit("panda", 23)
+    limits, judge, grid = planner.limits.table(), pinocchio_chain("panda"), even_layers(path)
+    plan = RedundancyConfig(band=0.0).plan(planner.chain.n, ALL)
+    layers = joint_paths(planner.chain, limits, plan, ALL, np.full(6, 1e-6), path, start, grid)
+    assert [layer.s for layer in layers] == grid.tolist()
+    for before, layer in pairwise(layers):
+        p, R = path.pose(layer.s)
+        for q in layer.position[::5]:
+            there, turned = judge.pose(q)
+            assert np.allclose(there, p, atol=2e-6) and np.allclose(turned, R, atol=4e-6)
+        assert (layer.position >= limits[0]).all() and (layer.position <= limits[1]).all()
+        moved = ((layer.position - before.position[layer.before]) ** 2).sum(axis=1) / (layer.s - before.s)
+        assert np.allclose(layer.motion, before.motion[layer.before] + moved)
+    back, anywhere = shortest(layers, start), shortest(layers)
+    assert back is not None and np.array_equal(back[0], start) and np.array_equal(back[-1], start)
+    assert np.array_equal(anywhere[0], start) and shortest(layers, start + 1.0) is None
+    steps = (np.diff(anywhere, axis=0) ** 2).sum(axis=1) / np.diff(grid)
+    assert np.isclose(steps.sum(), layers[-1].motion.min())
 
 
 def test_a_lap_that_begins_off_the_given_origin_approaches_it_and_the_next_one_returns():
