@@ -274,6 +274,13 @@ def test_stages_of_a_scenario_become_one_process_with_their_parameters_and_event
     assert loop["hardware_gate.lockstep"] is True
 
 
+def test_a_stage_that_a_scenario_adds_after_the_gate_comes_before_it_in_one_process():
+    scenario = load_scenario(COMBINED, PACKAGES)
+    added = replace(scenario, nodes=(*scenario.nodes, *stage_nodes(["flexible_dynamics_estimator"])))
+    one = in_one_process(added).nodes[0]
+    assert one.parameters["stages"] == [*CHAIN.split()[:-1], "flexible_dynamics_estimator", "hardware_gate"]
+
+
 def test_what_cannot_be_had_in_one_process_is_refused():
     scenario = load_scenario(COMBINED, PACKAGES)
     twice = replace(scenario, nodes=(*scenario.nodes, replace(scenario.nodes[1], name="again")))

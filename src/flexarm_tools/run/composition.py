@@ -100,7 +100,7 @@ def in_one_process(scenario: Scenario) -> Scenario:
     packages = stage_packages()
     stages = [node for node in scenario.nodes if packages.get(node.executable) == node.package]
     by_name = {node.name: node.executable for node in stages}
-    executables = list(by_name.values())
+    executables = sorted(by_name.values(), key=lambda executable: executable == GATE)  # the gate ends the chain
     if len(set(executables)) != len(executables):
         raise ConfigError(f"one process holds a stage once; the scenario has {', '.join(executables)}")
     parameters: dict[str, Any] = {"stages": executables}
