@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -202,6 +203,20 @@ def cyclic() -> Iterator[Figure]:
         )  # fmt: skip
 
 
+def gains() -> Iterator[Figure]:
+    """Figure 12 with other momentum gains: the slower the momentum is given back, the more damping and the more way."""
+    free = damping(figure_12(FREE)[0], 2.06)[0]
+    for gain in (1.0, 2.0, 5.0, 10.0, 20.0, 50.0):
+        run, motion = figure_12(replace(OURS_PATH, momentum_gain=gain))
+        yield Figure(
+            f"fig12_decay_ratio_{gain:g}", damping(run, 2.06)[0] / free, "1", None, "decay by that without feedback",
+            details={
+                "peak_deflection_m": float(np.abs(run.deflection).max()),
+                "largest_distance_from_the_path_rad": max(motion.path.nearest(q)[1] for q in run.position[2000::50]),
+            },
+        )  # fmt: skip
+
+
 def times() -> Iterator[Figure]:
     """What a sample costs."""
     for name in ("trep", "spatial_7r_on_six"):
@@ -225,4 +240,4 @@ def times() -> Iterator[Figure]:
 
 
 if __name__ == "__main__":
-    sys.exit(table.run("reactionless_paths", (identities, paths, suppression, limits, speeds, cyclic, times)))
+    sys.exit(table.run("reactionless_paths", (identities, paths, suppression, limits, speeds, cyclic, gains, times)))
