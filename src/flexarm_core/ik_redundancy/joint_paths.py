@@ -29,7 +29,7 @@ FEWEST, MOST = 50, 2000  # layers
 STEEP = 0.12  # [rad | m] motion between two layers above which layers are added
 DENSER = 8  # as many layers as one
 FINEST = 1e-4  # smallest spacing of layers, as a share of the path
-NODES = 2000  # joint positions of a layer above which no more are sought
+NODES = 1000  # joint positions of a layer: of more, those of least motion
 
 
 class _Reached(NamedTuple):
@@ -115,6 +115,9 @@ def joint_paths(
             found = _Reached._make(np.concatenate(both) for both in zip(found, more, strict=True))
             kept = _cheapest(found.position, found.motion)
             found, new = _Reached._make(part[kept] for part in found), np.flatnonzero(kept >= known)
+        if len(found.position) > NODES:
+            cheapest = np.argsort(found.motion, kind="stable")[:NODES]
+            found = _Reached._make(part[cheapest] for part in found)
         if found.position.size:
             layers.append(Layer(s, found.position, found.before, found.motion))
         elif s - last.s > FINEST * path.length:
