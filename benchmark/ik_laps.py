@@ -3,7 +3,7 @@
 A circle that a seven-joint arm can follow without limits; then the range of the joint that moved most is cut, so that
 the arm has to go round the lap otherwise. Judged: laps that are planned, from their own start. Some such laps cannot
 return: those that do not are searched by solutions of the inverse kinematics from random joints, joined where they are
-close. Where even this graph, which joins more than is continuous, has no way back, there is none.
+close: more than is continuous, but a way that is open for less than the spacing of these poses may be missed.
 """
 
 from __future__ import annotations

@@ -212,9 +212,8 @@ class PathPlanner:
             spent, left = spent + len(joints.position), left - (drifting is not None)
             if not left or spent > EFFORT * points:
                 break
-        for end in ([start] if closed else []) + [None] if self.chain.n > axes.sum() else []:
-            if end is None and drifting is not None:
-                break
+        ends = [start] * closed + [None] * (drifting is None)
+        for end in ends if self.chain.n > axes.sum() else []:
             if searched := self._search(path, start, end, **ways):
                 if end is not None or not closed:
                     return self._planned(path, path_limits, *searched)

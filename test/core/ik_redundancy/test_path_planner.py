@@ -189,6 +189,22 @@ def test_a_closed_path_leads_back_to_the_same_joints_though_a_limit_is_in_the_wa
     assert np.abs(once.sample(once.duration)[0] - start).max() < 1e-7 and not once.remark
 
 
+def test_a_lap_whose_way_back_opens_for_a_short_part_of_it_is_found_by_search():
+    planner = _planner("iiwa")
+    start = np.array([1.637964, -0.017607, -0.123217, 0.903731, -0.748211, 0.761717, -0.779501])
+    upper = np.where(np.arange(7) == 5, 1.16198716, planner.limits.upper)
+    planner = PathPlanner(planner.chain, replace(planner.limits, upper=upper), planner.config)
+    first, second = np.array([[-0.087771, 0.092426, -0.031419], [-0.072342, -0.089952, -0.062521]])
+    p, R = planner.chain.pose(start)
+    path = PosePath(p, R).arc(p + first + second, p + 2.0 * first).arc(p + first - second, p)
+    plan = planner.plan(path, start, TOOL)
+    times = _times(plan, 200)
+    distance, angle = _missed("iiwa", path, plan, times)
+    _of_limits(planner, plan, times)
+    assert distance < POSITION_TOLERANCE and angle < ROTATION_TOLERANCE
+    assert np.abs(plan.sample(plan.duration)[0] - start).max() < 1e-7 and not plan.remark
+
+
 def test_all_joint_paths_of_a_lap_reach_its_poses_within_limits_and_the_shortest_leads_back():
     planner, path, start = _lap_behind_a_limit("panda", 23)
     limits, judge, grid = planner.limits.table(), pinocchio_chain("panda"), even_layers(path)
