@@ -96,6 +96,26 @@ def test_a_recording_is_that_of_nodes(tmp_path, name, changes):
     assert here.watchdog_stops == ("plant" in changes)
 
 
+def test_a_driver_without_velocities_costs_little_and_is_the_same_as_nodes(tmp_path):
+    scenario = short("planar_3r/scenarios/push_damped", 0.5)
+    measured = run_in_process(scenario, Progress("measured"))
+    scenario = replace(scenario, plant=scenario.plant | {"sensors.joint_velocity.reported": False})
+    here = run_in_process(scenario, Progress("here"))
+    there = run_scenario(in_one_process(scenario), Progress("there"), tmp_path)
+    assert differences(here, there) == [] and here.watchdog_stops == 0
+    assert np.abs(here.position - measured.position).max() < 1e-3
+    swing = [np.abs(one.deflection).max() for one in (here, measured)]
+    assert swing[0] < 1.1 * swing[1]
+
+
+def test_a_gate_holds_a_bending_arm_whose_gains_do_not_bear_the_delay_of_differentiation():
+    scenario = short("flexible_2r/scenarios/damped", 0.6)
+    scenario = replace(scenario, plant=scenario.plant | {"sensors.joint_velocity.reported": False})
+    run = run_in_process(scenario, Progress("held"))
+    assert any("a delay of 2 ms" in event.message for event in run.events)
+    assert np.abs(run.velocity).max() < 0.05 and np.abs(run.effort).max() < 5.0
+
+
 def test_the_command_does_the_same_to_the_last_bit(tmp_path):
     """More threads of linear algebra than the nodes have would add in another order."""
     file = tmp_path / "damped.yaml"

@@ -134,7 +134,7 @@ class Commands:
             return state.position.copy()
         suspected = timing.response.suspected
         late = timing.too_late or suspected > 0.0 or self.unobserved
-        return law.brake(state, self._config.period, max(timing.age, suspected), late=late)
+        return law.brake(state, self._config.period, max(timing.age, suspected) + timing.lag, late=late)
 
     def bridge(self, state: ArmState, *, brakes: bool, bears: bool) -> Array | None:
         """Give the command (n,) while no state is believed.

@@ -41,6 +41,8 @@ from flexarm_core.robot.drive_terms import DriveTerms
 from flexarm_core.turns import TurnCount
 from flexarm_core.types import ArmState, Array, JointReference
 
+LAGS = 2.0  # multiple of a delay of velocities that is counted: it acts on the servo of a stop and on what it observes
+
 
 class HardwareGate:
     """Turns joint references into commands that respect every limit, or into a controlled stop.
@@ -131,6 +133,10 @@ class HardwareGate:
     def at_rest(self) -> bool:
         """Whether the arm is known to be at rest, or nothing more can be done to stop it: commands may end."""
         return self._trust.state is None or self._commands.is_at_rest(self._trust.state)
+
+    def lag(self, delay: float) -> None:
+        """Count that measured velocities are older than their states by ``delay`` [s]: stops act more gently."""
+        self._timing.lag = LAGS * delay
 
     def is_overtaken(self, stamp: int) -> bool:
         """Return whether a state with this stamp [ns] is repeated or out of order: see :meth:`Timing.is_overtaken`."""

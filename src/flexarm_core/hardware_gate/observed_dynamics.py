@@ -188,7 +188,7 @@ class ObservedDynamics:
             age: age of the state when the command that answers it acts, beyond one period [s].
         """
         periods = QUICK if self._loaded and self.share > SHAKES else FILTER
-        filtered = max(periods * (self._period + number("age", age, 0.0)), self._slowest)
+        filtered = max(periods, self._slowest / self._period) * (self._period + number("age", age, 0.0))
         self.settling = SETTLING * filtered
         gravity = self._bias(state)
         effort = None if effort is None else finite("effort", effort, gravity.size)

@@ -32,6 +32,7 @@ class Timing:
         bearable: largest age in effort mode [s].
         late: whether states or commands have been too late, and their age has not dropped below RELIEVED since.
         stale: whether the newest believed state was too old on arrival.
+        lag: age counted for measured velocities beyond that of their state [s]: positions that were differentiated.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Timing:
     ) -> None:
         """Measure time with a monotonic clock [s]."""
         self._config, self._clock = config, clock
-        self._elastic = model.m > 0
+        self._elastic, self.lag = model.m > 0, 0.0
         self.bearable = config.bearable_age(elastic_base=self._elastic)
         self.arrivals = Arrivals(config.patience(limits), config.period)
         self.lateness = Lateness(limits.velocity, self.bearable, config.blind_time)
@@ -81,7 +82,7 @@ class Timing:
     def possible_age(self) -> float:
         """Age with which efforts are observed [s]: a motion that hints at a delay may be a growing oscillation."""
         hint = HINTED * self.bearable if self._elastic and self.response.hinted else 0.0
-        return max(self.age, hint)
+        return max(self.age + self.lag, hint)
 
     @property
     def age(self) -> float:

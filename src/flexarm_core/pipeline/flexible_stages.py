@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from flexarm_core.errors import ConfigError, InputError
@@ -83,6 +85,7 @@ class FlexibleControlStage(Stage):
         """Bind the stage to a controller."""
         self.controller, self.samples = controller, samples
         self._looked, self._refused = False, ""
+        self._given, self._lag = controller.asked, 0.0
         self.reset()
 
     @property
@@ -97,9 +100,23 @@ class FlexibleControlStage(Stage):
         Raises:
             ConfigError: the gains are not stable; nothing has changed then.
         """
-        self.controller.configure(config)
+        self.controller.configure(self._late(config))
+        self._given = config
         if self._refused:
             self._looked, self._refused = False, ""
+
+    def lag(self, delay: float) -> None:
+        """Check the gains for measurements that are late by ``delay`` [s], too."""
+        self._lag = delay
+        try:
+            self.controller.configure(self._late(self._given))
+            self._looked, self._refused = False, ""
+        except ConfigError as error:
+            self._looked, self._refused = True, str(error)
+
+    def _late(self, config: FlexibleControllerConfig) -> FlexibleControllerConfig:
+        conditions = config.conditions
+        return replace(config, conditions=replace(conditions, delay=conditions.delay + self._lag))
 
     def reset(self) -> None:
         """Forget earlier samples and the trajectory."""

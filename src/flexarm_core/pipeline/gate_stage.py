@@ -33,6 +33,10 @@ class GateStage(Stage):
         """Wait for the first reference."""
         self.gate.reset()
 
+    def lag(self, delay: float) -> None:
+        """Let the gate count a delay [s] of the measured velocities."""
+        self.gate.lag(delay)
+
     def update(self, tick: Tick) -> None:
         """Pass the state, then the reference, to the gate; unusable input does not raise."""
         gate = self.gate

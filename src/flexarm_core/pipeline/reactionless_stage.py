@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flexarm_core.errors import FlexarmError, InputError
+from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick, base_needs
 from flexarm_core.reaction_null_space.reactionless.path import ReactionlessPath
@@ -74,6 +75,7 @@ class ReactionlessStage(Stage):
             FlexarmError: the path does not allow the motion.
         """
         self._model, self._task, self.source = model, task, source
+        self._lag, self._refused = 0.0, ""  # [s]; why the gains are rejected
         if task.motion is not None and task.path is not None:
             PathMotion(task.path, task.motion)  # rejects a wrong motion now instead of at the first sample
         self.law = VelocityLaw(model, self._own(config))
@@ -113,7 +115,17 @@ class ReactionlessStage(Stage):
         """
         config = self._own(config)
         self._check(config)
+        self._refused = ""
         self.law.config = config
+
+    def lag(self, delay: float) -> None:
+        """Check the gains for measurements that are late by ``delay`` [s], too."""
+        self._lag, self._refused = delay, ""
+        try:
+            if self._checked:
+                self._check(self.law.config)
+        except ConfigError as error:
+            self._refused = str(error)
 
     def update(self, tick: Tick) -> None:
         """Process one sample.
@@ -122,6 +134,8 @@ class ReactionlessStage(Stage):
             InputError: the sample is not usable, or the arm cannot start from its present posture.
         """
         tick.take_joints()
+        if self._refused:
+            raise InputError(self._refused)
         try:
             self._answer(tick, tick.arm_state(self.source))
         except InputError:
@@ -147,7 +161,7 @@ class ReactionlessStage(Stage):
 
     def _check(self, config: VelocityLawConfig) -> None:
         task = self._task
-        delay = round(task.delay * task.rate)
+        delay = math.ceil((task.delay + self._lag) * task.rate - 1e-6)
         bandwidth, period = task.drive_bandwidth, 1.0 / task.rate
         check_velocity_gains(self._model, self._checked, config, drive_bandwidth=bandwidth, period=period, delay=delay)
 

@@ -38,6 +38,12 @@ class Stage(ABC):
     def reset(self) -> None:
         """Forget earlier ticks."""
 
+    def lag(self, delay: float) -> None:  # noqa: B027
+        """Count a delay [s] of the measured velocities where gains are checked for a delay.
+
+        Gains that are not stable with it are refused at the next sample.
+        """
+
     def observe(self, tick: Tick) -> None:  # noqa: B027
         """Do what a sample without references allows, before ``update``.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -85,6 +86,7 @@ class VibrationStage(Stage):
         self.controller, self.sampling, self.source, self.posture, self.task = (
             controller, sampling, source, posture, task,
         )  # fmt: skip
+        self._sampled = sampling
         if controller.guard is not None and sampling is not None:
             controller.guard.watched = min(WATCHED, fastest(sampling))
         self._wash_out = WashOut(controller.model)
@@ -174,6 +176,17 @@ class VibrationStage(Stage):
         self._refused: str | None = None  # why the gains are rejected; empty: they are not; None: not checked yet
         self._seen: tuple[ArmState, CartesianReference | None] | None = None
         self._stamps: list[int] = []  # stamps of the first samples [ns]
+
+    def lag(self, delay: float) -> None:
+        """Check the gains at the next sample for measurements that are late by ``delay`` [s], too."""
+        if self._sampled is not None:
+            base = self._sampled.base_delay
+            self.sampling = replace(
+                self._sampled,
+                delay=self._sampled.delay + delay,
+                base_delay=base if base is None or self.source != "joint_states" else base + delay,
+            )
+            self._looked_at = self._refused = None
 
     def change(self, config: VibrationControllerConfig) -> None:
         """Use other settings from the next sample on.

@@ -220,6 +220,7 @@ class ControlLoop(ArmNode):
         if came < self._begins:
             return  # it may have waited for a rehearsal: the next one would seem to have jumped ahead
         self._stamp = stamp
+        self._pipeline.gate.lag(self.velocity_delay)
         age = None if self._lockstep else self.age_of(stamp)
         try:
             sample = self._inputs.readings.joints(raw)

@@ -141,6 +141,7 @@ class HardwareGateNode(ArmNode):
         age = None if self._gate.config.lockstep else self.age_of(stamp)
         with self._output.lock:
             self._stamp = stamp
+            self._gate.lag(self.velocity_delay)
             self._output.check_lateness(age)
             try:
                 state: ArmState | None = read(message)

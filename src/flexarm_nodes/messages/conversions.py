@@ -22,6 +22,10 @@ from flexarm_nodes.messages.form import Form, Numbers
 from flexarm_sim.backend import PlantState
 from flexarm_sim.measurement import JointReading
 
+NO_VELOCITY = (
+    "joint state has no velocity, and positions give none: it is the first one behind a gap, its stamp is not newer, or"
+    " velocity_window is 0"
+)
 _JOINT_REFERENCE_FIELDS = ("position", "velocity", "acceleration", "effort", "friction")
 
 
@@ -121,6 +125,8 @@ class JointStateSelector:
         """
         if names != self._seen:
             self._learn(names)
+        if names and not velocity.size:
+            raise InputError(NO_VELOCITY)
         for field, value in (("position", position), ("velocity", velocity)):
             if value.size != len(names):
                 raise InputError(f"joint state has {len(names)} names and {value.size} {field} values")
@@ -227,10 +233,18 @@ def _spatial(linear: Vector3, angular: Vector3) -> Array:
     return np.array([linear.x, linear.y, linear.z, angular.x, angular.y, angular.z])
 
 
-def joint_readings_form(stamp: int, readings: Iterable[JointReading | None]) -> Form:
-    """Return the joint state of measured joints; its arrays stay empty if no joint is measured."""
+def joint_readings_form(stamp: int, readings: Iterable[JointReading | None], *, rates: bool = True) -> Form:
+    """Return the joint state of measured joints; its arrays stay empty if no joint is measured.
+
+    Args:
+        stamp: stamp [ns].
+        readings: readings, None for one that dropped out.
+        rates: whether it has velocities.
+    """
     there = [reading for reading in readings if reading is not None]
-    numbers = dict(zip(("position", "velocity", "effort"), joint_numbers(there), strict=True))
+    numbers: dict[str, Numbers] = dict(zip(("position", "velocity", "effort"), joint_numbers(there), strict=True))
+    if not rates:
+        numbers["velocity"] = ()
     return Form(JointState, numbers, {"name": tuple(name for one in there for name in one.names)}, stamp)
 
 

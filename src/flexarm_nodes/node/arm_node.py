@@ -32,6 +32,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.messages.cdr import message_reader
+from flexarm_nodes.messages.differentiated import Differentiated
 from flexarm_nodes.messages.foreign_joints import ForeignJoints
 from flexarm_nodes.messages.joint_state_parts import JointStateParts
 from flexarm_nodes.node import topics
@@ -69,6 +70,7 @@ class ArmNode(LifecycleNode):
             the first is answered, and tidies up when an answer is out.
         is_foreign: returns whether the bytes of a joint state are of others than this arm.
         taken: time at which the newest message was received, on the clock of ``time.perf_counter`` [s].
+        velocity_delay: age of the joint velocities [s], if they are those of differentiated positions; else 0.
         newest: quality of service of subscriptions for which only the newest message counts; a node that knows that it
             runs against the clock may choose ``topics.UNCONFIRMED``.
     """
@@ -100,6 +102,9 @@ class ArmNode(LifecycleNode):
             None  # makes what joins joint states; None: nothing does
         )
         self._parts: dict[int, JointStateParts] = {}  # by subscription, as each gets all of them
+        self._new_rates: Callable[[], Differentiated] | None = None  # makes what differentiates positions
+        self._rates: dict[int, Differentiated] = {}  # by subscription
+        self.velocity_delay = 0.0
         self._base_state: Subscription | None = None
         self._sent_along: float | None = None  # when the task that measures the queueing delay was queued [s]
         self._came_through = 0.0  # when the last such task ran [s]
@@ -137,6 +142,17 @@ class ArmNode(LifecycleNode):
     def change(self, values: dict[str, Any]) -> None:
         """Apply changed live parameters while the node is configured; raise FlexarmError to reject them."""
 
+    def _forget_joint_states(self) -> None:
+        self._parts.clear()
+        self._rates.clear()
+
+    def _tell_of_rates(self, rates: Differentiated) -> None:
+        """Say that positions are differentiated, once for all subscriptions, and again if the delay is larger."""
+        if rates.delay > self.velocity_delay:
+            self.velocity_delay = rates.delay
+            said = f"differentiated over {rates.samples} samples: delay {1e3 * rates.delay:.3g} ms"
+            self.get_logger().info(f"joint states have no velocity; positions are {said}")
+
     # Lifecycle --------------------------------------------------------------------------------------------------------
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -158,7 +174,10 @@ class ArmNode(LifecycleNode):
             self.is_foreign = ForeignJoints((*model.joint_names, *model.elastic_joint_names))
             names = model.joint_names, model.elastic_joint_names
             self._new_parts = partial(JointStateParts, *names) if values["join_joint_states"] else None
-            self._parts.clear()
+            window = values["velocity_window"]
+            self._new_rates = partial(Differentiated, model, window, self._tell_of_rates) if window > 0.0 else None
+            self._forget_joint_states()
+            self.velocity_delay = 0.0
             self.build(values, model)
         except FlexarmError as error:
             self.diagnostics.announce(ERROR, f"cannot configure: {error}")
@@ -191,6 +210,7 @@ class ArmNode(LifecycleNode):
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop processing messages and leave the arm safe."""
         self.leave()
+        self._forget_joint_states()
         self.diagnostics.announce(OK, "inactive")
         return super().on_deactivate(state)
 
@@ -289,7 +309,8 @@ class ArmNode(LifecycleNode):
     ) -> Subscription:
         """Subscribe to a topic through :meth:`guarded`; messages are not even deserialized while the node is inactive.
 
-        Joint states without any joint of the arm are those of others, and ignored. Joint states are dropped while the
+        Joint states without any joint of the arm are those of others, and ignored; those without velocities get those
+        of their positions. Joint states are dropped while the
         executor has a backlog (see PILE). Whenever messages are lost, ``lost`` is called with the total number of
         messages lost since the subscription was created. Messages of more than ``most`` bytes are refused unread. With
         ``raw`` the callback gets the bytes, and reads them itself, see :meth:`reader`. Without a quality of service it
@@ -317,8 +338,10 @@ class ArmNode(LifecycleNode):
         def on_message(given: bytes) -> None:
             if idle is None or self.active:
                 active(given)
-            else:
+            elif not states:
                 idle(given)
+            elif (newest := self._joined(subscription, given)) is not None:
+                idle(newest)
 
         subscription = self.create_subscription(kind, topic, on_message, quality, event_callbacks=events, raw=True)
         return subscription
@@ -336,10 +359,17 @@ class ArmNode(LifecycleNode):
         """Return a joint state of the arm, or the one that this part completes; None: it is of others, or waits."""
         if self.is_foreign(raw):
             return None
+        key = id(subscription)
+        if self._new_rates is not None:
+            if (rates := self._rates.get(key)) is None:
+                rates = self._rates[key] = self._new_rates()
+            if (found := rates(raw)) is None:
+                return None
+            raw = found
         if self._new_parts is None:
             return raw
-        if (parts := self._parts.get(id(subscription))) is None:
-            parts = self._parts[id(subscription)] = self._new_parts()
+        if (parts := self._parts.get(key)) is None:
+            parts = self._parts[key] = self._new_parts()
         return parts(raw)
 
     def reader(self, kind: Any) -> Callable[[bytes], Any]:

@@ -118,6 +118,8 @@ PLANT_PARAMETERS = (
         " undeflected"),
     Parameter("seed", "int", 0, "seed of all random number generators of the simulation", "", 0),
     *_sensor_parameters(),
+    Parameter("sensors.joint_velocity.reported", "bool", True,
+        "whether joint states have velocities; many drivers report none"),
     Parameter("pushes.links", "string[]", [],
         "links on which external pushes act, one entry per push; empty: no pushes"),
     Parameter("pushes.starts", "double[]", [], "start time of each external push, in the order of pushes.links", "s"),

@@ -25,6 +25,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 from flexarm_nodes.messages.conversions import joint_readings_form, wrench_form
+from flexarm_nodes.messages.differentiated import LEAST_SPAN
 from flexarm_nodes.messages.flexible import imu_form, strain_form
 from flexarm_nodes.messages.form import SECOND, Form
 from flexarm_nodes.node import topics
@@ -123,6 +124,7 @@ class SimulatedPlant(ArmNode):
         self._period = config.period_ns
         self._lockstep, self._timeout = values["lockstep"], values["lockstep_timeout"] or math.inf
         self._command_timeout = values["command_timeout"]
+        self._velocities = values["sensors.joint_velocity.reported"]
         self._run_until = round(values["run_until"] * 1e9)
         self._clock_period = round(1e9 / values["clock_rate"])
         prefix = self.frame_prefix
@@ -220,6 +222,7 @@ class SimulatedPlant(ArmNode):
         self._command = None
         published = time.perf_counter()
         expected = self._publish(measurement)
+        expected = expected and (self._velocities or measurement.stamp >= LEAST_SPAN)  # one position gives no velocity
         if self._lockstep and expected and not self._alone:
             self._wait_for_answer(executor, measurement, published)
         else:
@@ -365,7 +368,7 @@ class SimulatedPlant(ArmNode):
 
     def _publish_joints(self, measurement: Measurement) -> None:
         readings = (measurement.joints, measurement.elastic)
-        self._joint_states.publish(joint_readings_form(measurement.stamp, readings))
+        self._joint_states.publish(joint_readings_form(measurement.stamp, readings, rates=self._velocities))
 
     def _state_form(self, stamp: int) -> Form:
         """Return the status of the simulation."""

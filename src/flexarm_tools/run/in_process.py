@@ -28,6 +28,7 @@ from flexarm_nodes.hardware_gate.output import gate_words
 from flexarm_nodes.hardware_gate.parameters import gate_stage
 from flexarm_nodes.messages.cdr import message_reader
 from flexarm_nodes.messages.conversions import joint_numbers, joint_readings_form, wrench_form
+from flexarm_nodes.messages.differentiated import LEAST_SPAN, Differentiated
 from flexarm_nodes.messages.flexible import imu_form, strain_form
 from flexarm_nodes.messages.form import Form, FormWriter
 from flexarm_nodes.node import topics
@@ -103,6 +104,12 @@ class _Loop:
         self.pipeline = Pipeline([one.stage for one in self.built.values()], self._gate())
         sensors = [sensor for one in self.built.values() for sensor in one.sensors if sensor != FLEXIBLE]
         self.readings = Readings(self.model, sensors, frames=values["wrench_frames"])
+        self.rates = Differentiated(self.model, values["velocity_window"], self._count_delay)
+
+    def _count_delay(self, rates: Differentiated) -> None:
+        for one in self.built.values():
+            one.stage.lag(rates.delay)
+        self.pipeline.gate.lag(rates.delay)
 
     def _gate(self) -> GateStage:
         own_model = ArmModel(self.model.description, self.model.tool_frame, self.model.gravity)
@@ -134,7 +141,7 @@ class _Plant:
             (*ARM_PARAMETERS, *PLANT_PARAMETERS), {k: _plain(v) for k, v in node.parameters.items()}
         )
         values = self.table.values()
-        self.plant = build_plant(values, model.description)
+        self.plant, self.rates = build_plant(values, model.description), values["sensors.joint_velocity.reported"]
         description = plant_description(values, model.description)
         self.frames = {name: sensor.frame for name, sensor in description.force_torque_sensors.items()}
         self.imus = {name: sensor.frame for name, sensor in description.imus.items()}
@@ -268,7 +275,8 @@ class ProcessRun:
         said = self.measure(row)
         self._tick = None
         command = self._answer(row, said)
-        self._unanswered += command is None and said.joints is not None
+        expected = self._plant.rates or said.stamp >= LEAST_SPAN  # one position gives no velocity
+        self._unanswered += command is None and said.joints is not None and expected
         return command
 
     def record(self, row: int) -> None:
@@ -328,6 +336,8 @@ class ProcessRun:
                     self._tell(CONTROL_LOOP, ERROR, str(error), said.stamp)
         try:
             joints = self._joints(said)
+            if joints is None:
+                return None
         except InputError as error:
             command = pipeline.refuse(said.stamp, str(error))
             self._tell(CONTROL_LOOP, *gate_words(pipeline.gate.gate.status, topics.RESET_GATE), said.stamp)
@@ -340,8 +350,8 @@ class ProcessRun:
             self._tell(name, ERROR, failed, said.stamp)
         return tick.command
 
-    def _joints(self, said: Measurement) -> FlexibleSample:
-        """Return the sample of the joint state of a measurement.
+    def _joints(self, said: Measurement) -> FlexibleSample | None:
+        """Return the sample of the joint state of a measurement; None: positions give no velocity yet.
 
         Raises:
             InputError: it is not usable.
@@ -351,6 +361,10 @@ class ProcessRun:
         if names == self._named and (sample := readings.joint_numbers(said.stamp, joint_numbers(there))) is not None:
             return sample
         self._named = None
+        if not self._plant.rates:
+            form = joint_readings_form(said.stamp, there, rates=False)
+            raw = self._loop.rates(self._writers[topics.JOINT_STATES].write(form))
+            return None if raw is None else readings.joints(raw)
         joints = readings.joints(self._writers[topics.JOINT_STATES].write(joint_readings_form(said.stamp, there)))
         self._named = names
         return joints

@@ -124,9 +124,8 @@ class FlexibleController:
         model.check_uncoupled("the controller of flexible links")
         self.model, self._estimator, self._limit = model, estimator, effort_limits(model)
         self._postures, self._start = workspace_postures(model), np.zeros((0, len(model.actuated)))
-        self._asked: FlexibleControllerConfig | None = None
         self._memory = _Memory()
-        self.configure(config)
+        self._settle(config)
 
     def configure(self, config: FlexibleControllerConfig) -> None:
         """Change the settings from the next sample on; takes about a second if gains are derived or checked.
@@ -136,6 +135,11 @@ class FlexibleController:
         """
         if config != self._asked:
             self._settle(config)
+
+    @property
+    def asked(self) -> FlexibleControllerConfig:
+        """Settings as they were given: gains of 0 are derived."""
+        return self._asked
 
     def prepare(self, position: Array) -> None:
         """Check the gains also at the current posture of the arm; derived gains may become smaller.
@@ -150,7 +154,7 @@ class FlexibleController:
         if before.size and np.abs(start - before).max() <= NEAR:
             return
         self._start = start
-        if asked is None or not _looks(asked):
+        if not _looks(asked):
             return
         try:
             GainCheck(self.model, asked.conditions, self._estimator, start).settled(asked.law, self.config.motion)

@@ -84,6 +84,7 @@ class Synchronizer:
         """
         node, self.readings, self._pending, self._wait = self._node, readings, None, wait
         self.patient, self._observe = patient, observe
+        self._stages, self._lag = [built for built, _ in stages], 0.0
         for subscription in self._subscriptions:
             node.destroy_subscription(subscription)
         self._subscriptions = [
@@ -130,6 +131,7 @@ class Synchronizer:
     def prepare(self, stages: Iterable[BuiltStage]) -> None:
         """Let stages check their gains where the arm is, before the node becomes active; raise FlexarmError if bad."""
         raw, self._idle = self._idle, None
+        self._count_delay()
         if raw is None:
             return
         try:
@@ -157,10 +159,18 @@ class Synchronizer:
 
     def put(self, joints: FlexibleSample) -> None:
         """Let a joint state wait for the readings and references of its stamp."""
+        self._count_delay()
         self._pending, self._sample, self._overdue = joints, None, self._wait <= 0.0
         self._go_on()
         if self._pending is joints:
             self._timer.reset()
+
+    def _count_delay(self) -> None:
+        """Let the stages count the delay of velocities that are those of differentiated positions."""
+        if self._node.velocity_delay != self._lag:
+            self._lag = self._node.velocity_delay
+            for built in self._stages:
+                built.stage.lag(self._lag)
 
     def flush(self) -> None:
         """Process the waiting joint state, if there is one, with what has arrived for its stamp."""
