@@ -29,6 +29,7 @@ GROUP = "flexarm.stages"
 GATE, CONTROL_LOOP = "hardware_gate", "control_loop"
 STAGES = {  # in the usual order; where their kinds are within flexarm_nodes, and the node class of the gate
     "flexible_dynamics_estimator": "flexible_dynamics.estimator:KIND",
+    "base_odometry": "base_odometry.stage:KIND",
     "reference_generator": "references.stage:KIND",
     "joint_trajectory_follower": "joint_trajectory.stage:KIND",
     "behavior_impedance_controller": "behavior_impedance.stage:KIND",

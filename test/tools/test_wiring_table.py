@@ -68,6 +68,7 @@ CASES: list[tuple[str, Path, dict[str, Any]]] = [
     ("rns_vibration_controller", BOOM, {"base_state_source": "flexible_state"}),
     ("reactionless_path_controller", BOOM, {"vibration_gain": 0.0, "momentum_gain": 0.0, "path_gain": 1.0}),
     ("flexible_dynamics_estimator", BOOM, {"use_wrench": True, "subtract_friction": True}),
+    ("base_odometry", BOOM, {}),
     ("flexible_dynamics_estimator", BENDING, {"use_imu": True}),
     ("flexible_dynamics_estimator", BENDING, {"correct": False, "use_wrench": True}),
     ("flexible_dynamics_controller", BENDING, {"reference": "joint_trajectory"}),

@@ -120,6 +120,12 @@ def wrench_from_message(message: WrenchStamped) -> Array:
     return np.array([f.x, f.y, f.z, n.x, n.y, n.z])
 
 
+def measured_base_form(state: FlexibleStateRecord, elastic_joints: Sequence[str]) -> Form:
+    """Return the FlexibleState of a base whose position and rates are measured, and nothing else."""
+    numbers = {"deflection": state.deflection, "deflection_rate": state.deflection_rate}
+    return Form(FlexibleState, numbers, {"elastic_joints": tuple(elastic_joints), "modes": ()}, state.stamp)
+
+
 def flexible_state_form(state: FlexibleStateRecord, elastic_joints: Sequence[str], modes: Sequence[str]) -> Form:
     """Return the message of a FlexibleState record."""
     numbers = {name: getattr(state, name) for name in FLEXIBLE_FIELDS}

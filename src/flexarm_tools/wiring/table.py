@@ -107,8 +107,8 @@ def writers_of(topic: str) -> tuple[str, ...]:
         topics.CARTESIAN_REFERENCE: ("reference_generator", "behavior_impedance_controller"),
         topics.PATH_REFERENCE: ("reference_generator",),
         topics.DESIRED_JOINT_REFERENCE: ("reference_generator", "joint_trajectory_follower"),
-        topics.JOINT_REFERENCE: tuple(STAGES)[3:-1],
-        topics.FLEXIBLE_STATE: ("flexible_dynamics_estimator",),
+        topics.JOINT_REFERENCE: tuple(STAGES)[4:-1],
+        topics.FLEXIBLE_STATE: ("flexible_dynamics_estimator", "base_odometry"),
         topics.JOINT_STATES: (PLANT,),
     }
     gate = (GATE,) if topic.endswith("/commands") else ()

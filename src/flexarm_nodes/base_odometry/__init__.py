@@ -1,0 +1,1 @@
+"""Motion of the base from odometry."""

@@ -1,0 +1,190 @@
+"""base_odometry: a base whose pose and twist somebody else measures, in the place of elastic joints in joint states."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pipeline_run import sample_of
+from planar_messages import joint_state
+from scenario_pipeline import built_pipeline, built_plant
+from sensor_msgs.msg import JointState
+
+from flexarm.msg import FlexibleState
+from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.pipeline.base_odometry_stage import BaseOdometryConfig, BaseOdometryStage
+from flexarm_core.pipeline.tick import Tick
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.kinematic_chain import kinematic_chain
+from flexarm_core.types import FlexibleSample
+from flexarm_nodes.messages.conversions import quaternion_of
+from flexarm_nodes.node import topics
+from flexarm_tools.scenario.file import load_scenario
+
+CONFIG = Path(__file__).resolve().parents[2] / "config"
+MS = 1_000_000
+
+
+class Watcher:
+    """Somebody who measures the pose and twist of a link that the base carries."""
+
+    def __init__(self, model: ArmModel, link: str = "") -> None:
+        self.chain = kinematic_chain(model.description, link or model.base_frame, model.elastic_joint_names)
+
+    def __call__(self, x, rate):
+        """Position, rotation and twist in its own axes."""
+        position, rotation, _, jacobian, _ = self.chain.motion(np.asarray(x, dtype=float), np.zeros(len(x)))
+        twist = jacobian @ rate
+        return position, rotation, np.concatenate((rotation.T @ twist[:3], rotation.T @ twist[3:]))
+
+
+def sample(model: ArmModel, stamp: int) -> FlexibleSample:
+    still = np.zeros(model.n)
+    return FlexibleSample(stamp, still, still, still)
+
+
+def given(stage: BaseOdometryStage, model: ArmModel, stamp: int):
+    tick = Tick(sample(model, stamp), model.m)
+    stage.update(tick)
+    return tick.flexible
+
+
+@pytest.fixture(scope="module")
+def boom() -> ArmModel:
+    robot = load_scenario(CONFIG / "boom_7r" / "scenarios" / "push_damped.yaml").robot
+    return ArmModel(robot.description, robot.tool_frame)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_pose_and_a_twist_give_every_elastic_joint_and_move_on_with_their_rates(boom, seed):
+    rng, stage, watch = np.random.default_rng(seed), BaseOdometryStage(boom, BaseOdometryConfig()), Watcher(boom)
+    for stamp in range(0, 1000, 20):
+        x, rate = rng.uniform(-0.3, 0.3, boom.m), rng.normal(size=boom.m)
+        stage.take(stamp * MS, *watch(x, rate))
+        state = given(stage, boom, (stamp + 7) * MS)
+        assert state.stamp == (stamp + 7) * MS
+        assert np.allclose(state.deflection_rate, rate) and np.allclose(state.deflection, x + 0.007 * rate)
+
+
+def test_the_twist_is_the_derivative_of_the_pose(boom):
+    watch, x, rate, step = Watcher(boom), np.full(boom.m, 0.1), np.linspace(-1.0, 1.0, boom.m), 1e-6
+    position, rotation, twist = watch(x, rate)
+    later, turned, _ = watch(x + step * rate, rate)
+    spin = (turned @ rotation.T - np.eye(3)) / step
+    assert np.allclose(rotation @ twist[:3], (later - position) / step, atol=1e-5)
+    assert np.allclose(rotation @ twist[3:], [spin[2, 1], spin[0, 2], spin[1, 0]], atol=1e-5)
+
+
+def test_what_is_no_pose_of_this_base_or_too_old_is_refused(boom, planar_3r_text):
+    stage, watch = BaseOdometryStage(boom, BaseOdometryConfig()), Watcher(boom)
+    none = np.zeros(boom.m)
+    with pytest.raises(InputError, match="no pose"):
+        given(stage, boom, 0)
+    position, rotation, twist = watch(none, none)
+    stage.take(1200 * MS, position, rotation, twist)
+    assert np.allclose(given(stage, boom, 1290 * MS).deflection, 0.0)
+    for stamp, said in ((1301, "older"), (1090, "newer")):
+        with pytest.raises(InputError, match=f"s {said} than the joint state"):
+            given(stage, boom, stamp * MS)
+    with pytest.raises(InputError, match="not finite"):
+        stage.take(1300 * MS, position, rotation, twist * np.nan)
+    stage.take(1190 * MS, position + 9.0, rotation, twist)  # out of order: not looked at
+    stage.take(5 * MS, *watch(none + 0.01, none))  # its clock was set back by a second
+    assert np.allclose(given(stage, boom, 10 * MS).deflection, 0.01)
+    stage.reset()
+    assert np.allclose(given(stage, boom, 10 * MS).deflection, 0.01)
+    planar = ArmModel(planar_3r_text)
+    slider = BaseOdometryStage(planar, BaseOdometryConfig())
+    position, rotation, twist = Watcher(planar)([0.1], np.ones(1))
+    slider.take(0, position, rotation, twist)
+    assert np.allclose(given(slider, planar, 0).deflection, 0.1)
+    with pytest.raises(InputError, match=r"is 0.5 m and 0 rad from what the elastic joints can do"):
+        slider.take(1, position + [0.0, 0.5, 0.0], rotation, twist)
+    for link, said in (("no", "unknown"), (planar.tool_frame, "is moved by joint1"), ("world", "does not tell")):
+        if link == "world":
+            link = planar.world_frame
+        with pytest.raises(ConfigError, match=said):
+            BaseOdometryStage(planar, BaseOdometryConfig(link=link))
+
+
+def test_odometry_at_100_hz_damps_a_pushed_base_as_a_sensor_at_every_sample_does():
+    scenario = load_scenario(CONFIG / "planar_3r" / "scenarios" / "push_damped.yaml")
+    pushes = tuple(replace(push, start=0.05) for push in scenario.pushes)
+    law, gate = scenario.nodes
+    law = replace(law, parameters={**law.parameters, "vibration_damping": True})
+    scenario = replace(scenario, mode="lockstep", pushes=pushes, events=(), nodes=(law, gate))
+    swings = []
+    for every in (0, 10):
+        pipeline, _, model = built_pipeline(scenario)
+        plant = built_plant(scenario, model.description)
+        stage, watch = BaseOdometryStage(model, BaseOdometryConfig()), Watcher(model)
+        if every:
+            pipeline.stages = (stage, *pipeline.stages)
+            for one in (*pipeline.stages, pipeline.gate):
+                if one.source:
+                    one.source = "flexible_state"
+        swing = []
+        for number in range(4000):
+            measured = plant.measure()
+            true = plant.state()
+            if every and number % every == 0:
+                stage.take(measured.stamp, *watch(true.deflection, true.deflection_rate))
+            read = sample_of(measured)
+            if every:
+                read = replace(read, deflection=None, deflection_rate=None)
+            command = pipeline.tick(read).command
+            plant.advance(command)
+            swing.append(true.deflection[0])
+        swings.append(np.array(swing))
+    rest = [np.sqrt(np.mean(one[3000:] ** 2)) for one in swings]
+    assert rest[0] < 0.2 * np.abs(swings[0]).max()
+    assert np.abs(swings[1]).max() < 1.1 * np.abs(swings[0]).max() and rest[1] < 2.0 * rest[0]
+
+
+nav = pytest.importorskip("nav_msgs.msg", reason="nav_msgs is not installed")
+
+
+def odometry(model: ArmModel, tick: int, x: float, rate: float):
+    message = nav.Odometry(child_frame_id=model.base_frame)
+    message.header.frame_id, message.header.stamp = model.world_frame, joint_state(tick).header.stamp
+    position, rotation, twist = Watcher(model)([x], np.array([rate]))
+    pose, speed = message.pose.pose, message.twist.twist
+    pose.position.x, pose.position.y, pose.position.z = position
+    q = pose.orientation
+    q.x, q.y, q.z, q.w = quaternion_of(rotation)
+    speed.linear.x, speed.linear.y, speed.linear.z = twist[:3]
+    return message
+
+
+def test_each_joint_state_is_answered_with_the_motion_of_the_base_until_odometry_ends(live, shared):
+    model = ArmModel(shared["robot_description"])
+    live.start("base_odometry", shared)
+    live.listen(topics.FLEXIBLE_STATE, FlexibleState)
+    states, poses = live.publisher(topics.JOINT_STATES, JointState), live.publisher(topics.ODOMETRY, nav.Odometry)
+    live.settle()
+    received = live.received[topics.FLEXIBLE_STATE]
+
+    def state(tick: int) -> None:
+        message = joint_state(tick, names=["joint3", "joint1", "joint2"])
+        states.publish(message)
+
+    state(1)
+    live.wait_for_diagnostic("base_odometry", "no pose of the base has come yet")
+    poses.publish(odometry(model, 10, 0.02, 0.5))
+    live.spin(0.3)
+    state(14)
+    live.until(lambda: len(received) == 1, "an answer")
+    assert received[0].header.stamp == joint_state(14).header.stamp and list(received[0].elastic_joints) == ["base_x"]
+    assert received[0].deflection[0] == pytest.approx(0.022) and received[0].deflection_rate[0] == pytest.approx(0.5)
+    assert not received[0].deflection_acceleration
+    wrong = odometry(model, 20, 0.0, 0.0)
+    wrong.header.frame_id = "map"
+    poses.publish(wrong)
+    live.wait_for_diagnostic(
+        "base_odometry", "it gives 'base_link' in 'map'" if model.base_frame == "base_link" else "in 'map'"
+    )
+    state(150)
+    live.wait_for_diagnostic("base_odometry", "s older than the joint state")
+    assert len(received) == 1
