@@ -115,14 +115,16 @@ make_environment() {
 build_overlay() (
     if [[ $ros == wheels ]]; then export AMENT_PREFIX_PATH=$venv CMAKE_PREFIX_PATH=$venv; fi
     export PATH=$venv/bin:$PATH VIRTUAL_ENV=$venv
-    local paths=(.) packages=(flexarm)
-    if ! python -c 'import control_msgs' 2> /dev/null; then
-        python setup/make_control_msgs.py build/control_msgs_package
-        paths+=(build/control_msgs_package) packages+=(control_msgs)
-    fi
+    local paths=(.) packages=(flexarm) name
+    for name in control_msgs tf2_msgs; do
+        if ! python -c "import $name" 2> /dev/null; then
+            python setup/make_interfaces.py "$name" "build/${name}_package"
+            paths+=("build/${name}_package") packages+=("$name")
+        fi
+    done
     colcon --log-base build/log build --base-paths "${paths[@]}" --packages-select "${packages[@]}" --symlink-install \
         --cmake-args "-DPython3_EXECUTABLE=$venv/bin/python" -DFLEXARM_COMPILE_AHEAD=OFF --no-warn-unused-cli
-    setup/run python -c 'import rclpy, control_msgs.action, flexarm.action, flexarm.msg, flexarm.srv, flexarm_core, flexarm_sim, flexarm_nodes, flexarm_tools'
+    setup/run python -c 'import rclpy, control_msgs.action, tf2_msgs.msg, flexarm.action, flexarm.msg, flexarm.srv, flexarm_core, flexarm_sim, flexarm_nodes, flexarm_tools'
 )
 
 compile_kernels() { setup/run python -m flexarm_sim.warm 2>&3; }

@@ -9,6 +9,8 @@ import pytest
 from ament_index_python.packages import get_package_share_directory
 from control_msgs.action import FollowJointTrajectory
 
+from flexarm_tools.bag.frames import TF_HASH
+
 # Type hashes (REP-2011) of control_msgs 5.8.0, made with rosidl 4.6.6 from its .action and .msg files:
 # github.com/ros-controls/control_msgs, branch jazzy, commit f901df2662f22a39a06aa04a85a34602c47e3cc0.
 PUBLISHED = {
@@ -27,3 +29,9 @@ def test_type_hashes_are_those_of_the_published_package():
         told = json.loads((share / f"{name}.json").read_text(encoding="utf-8"))["type_hashes"]
         found = {one["type_name"]: one["hash_string"] for one in told}
         assert found[f"control_msgs/{name}"] == published
+
+
+def test_the_type_hash_of_transforms_is_that_of_the_published_package():
+    share = Path(get_package_share_directory("tf2_msgs"))
+    told = json.loads((share / "msg/TFMessage.json").read_text(encoding="utf-8"))["type_hashes"]
+    assert {one["type_name"]: one["hash_string"] for one in told}["tf2_msgs/msg/TFMessage"] == TF_HASH

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pinocchio
 import pytest
 import robots
 from coupled_arms import FreeJoints, coupled_arm
+from geometry_msgs.msg import TransformStamped
 from rclpy.serialization import serialize_message
 from sensed_arm import NODE, Core, SensedArm, sensed_arm_of_a_module, wrench_message  # noqa: F401
 from sensor_msgs.msg import JointState
@@ -18,9 +21,19 @@ from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_core.types import BaseWrenchSample
 from flexarm_nodes.messages.cdr import message_reader
 from flexarm_nodes.messages.conversions import doubles, nanoseconds_to_stamp
+from flexarm_nodes.node import topics
 from flexarm_nodes.node.input.readings import Readings
 
 NONE = np.zeros(3)
+
+
+@dataclass
+class Told:
+    """Transforms, as a message has them."""
+
+    transforms: list[TransformStamped]
+
+
 SENSORS = [("wrench", "base_ft_sensor"), ("wrench", "tool_ft_sensor")]
 NAMED = ["tool0_controller=tool0 0.02 0 0.1 0.1 -0.2 1.5", "flange=l2"]
 BENT = np.array([0.0, 0.6, 0.2, 1.2, -0.3, 0.8, 0.1])
@@ -101,6 +114,62 @@ def test_an_unknown_frame_is_refused_with_those_that_are_known_and_nothing_else_
     readings.take(SENSORS[0], wrench_message(6, "foot", np.ones(6)))
     sample = readings.sample(readings.joints(joint_state(6, names, np.zeros(len(names)))))
     assert np.array_equal(sample.wrenches["base_ft_sensor"], np.ones(6))
+
+
+def transform(parent: str, child: str, pose: pinocchio.SE3, norm: float = 1.0) -> TransformStamped:
+    told = TransformStamped(child_frame_id=child)
+    told.header.frame_id = parent
+    shift, turn = told.transform.translation, told.transform.rotation
+    shift.x, shift.y, shift.z = pose.translation
+    turn.x, turn.y, turn.z, turn.w = norm * pinocchio.Quaternion(pose.rotation).coeffs()
+    return told
+
+
+@pytest.mark.parametrize("prefix", ["", "left/"])
+def test_a_frame_that_static_transforms_fix_to_a_link_is_known_as_soon_as_they_have_come(prefix):
+    arm = coupled_arm(3)
+    model, free, rng = ArmModel(arm.text), FreeJoints(arm, NONE), np.random.default_rng(5)
+    readings, names = Readings(model, SENSORS[:1], prefix=prefix), (*model.joint_names, *model.elastic_joint_names)
+    near, far, other = (pinocchio.SE3.Random() for _ in range(3))
+    with pytest.raises(InputError, match="fixed to a link on /tf_static"):
+        readings.take(SENSORS[0], wrench_message(1, "tip", np.ones(6)))
+    one, two = Told([transform(prefix + "tool0", "camera", near)]), Told([transform("camera", "tip", far)])
+    above = Told(
+        [transform("stand_of_driver", prefix + "l2", other), transform("tip", "camera", far.inverse())]
+    )  # and a ring
+    for message in (two, one, above):  # in any order, of several publishers
+        readings.take_static(message)
+    placed_in = {"camera": near, "tip": near * far}
+    for stamp, frame in enumerate(("camera", "tip", "stand_of_driver", "tip"), 2):
+        q, wrench = rng.uniform(-0.5, 0.5, len(names)), rng.standard_normal(6)
+        link = (
+            placed(free, q, "l2") * other.inverse()
+            if frame == "stand_of_driver"
+            else placed(free, q, "tool0") * placed_in[frame]
+        )
+        readings.take(SENSORS[0], wrench_message(stamp, frame, wrench))
+        sample = readings.sample(readings.joints(joint_state(stamp, names, q)))
+        wanted = (placed(free, q, "foot").inverse() * link).act(pinocchio.Force(wrench)).vector
+        assert np.allclose(sample.wrenches["base_ft_sensor"], wanted, atol=1e-9), frame
+    readings.take_static(Told([transform("camera", "tip", near)]))  # it was calibrated anew
+    readings.take(SENSORS[0], wrench_message(9, "tip", wrench))
+    sample = readings.sample(readings.joints(joint_state(9, names, q)))
+    link = placed(free, q, "tool0") * near * near
+    wanted = (placed(free, q, "foot").inverse() * link).act(pinocchio.Force(wrench)).vector
+    assert np.allclose(sample.wrenches["base_ft_sensor"], wanted, atol=1e-9)
+
+
+def test_transforms_that_are_no_poses_are_named_and_the_others_taken():
+    readings, still = Readings(ArmModel(coupled_arm(1).text), SENSORS[:1]), pinocchio.SE3.Identity()
+    lost = transform("tool0", "lost", still)
+    lost.transform.translation.x = np.nan
+    told = [transform("tool0", "short", still, norm=0.5), lost, transform("tool0", "good", still)]
+    with pytest.raises(InputError, match="'short' in 'tool0', 'lost' in 'tool0' is no pose"):
+        readings.take_static(Told(told))
+    readings.take(SENSORS[0], wrench_message(1, "good", np.ones(6)))
+    for frame in ("lost", "short", "", "/tool0"):
+        with pytest.raises(InputError, match="in frame"):
+            readings.take(SENSORS[0], wrench_message(2, frame, np.ones(6)))
 
 
 @pytest.mark.parametrize(
@@ -189,3 +258,30 @@ def test_the_node_takes_the_wrench_of_a_driver_in_a_frame_of_its_own(arm):
     arm.send_wrench(np.zeros(6), frame="tool0_controller")
     arm.send_state(BENT)
     assert arm.estimate().valid
+
+
+def test_the_node_takes_a_wrench_in_a_frame_of_tf_static_and_says_where_it_is_not_known(sensed):
+    tf = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not installed")
+    frames = sensed.live.node.create_publisher(tf.TFMessage, "/tf_static", topics.FRAMES)
+    pose = pinocchio.SE3(np.eye(3), np.array([0.0, 0.0, 0.1]))
+    sensed.configure(wrench_frames=["like_it=tool0 0 0 0.1 0 0 0"])
+    sensed.tick = 1
+    sensed.send_wrench(np.ones(6), frame="driver_ft")
+    sensed.send_state(BENT)
+    assert list(sensed.estimate().left_out) == ["base_ft_sensor: in frame 'driver_ft'"]
+    sensed.live.wait_for_diagnostic(NODE, "wrench is in frame 'driver_ft'")
+    frames.publish(tf.TFMessage(transforms=[transform("tool0", "driver_ft", pose)]))
+    found = []
+    for anew in (False, True):  # transforms that came before the node was configured, too
+        if anew:
+            sensed.configure(wrench_frames=["like_it=tool0 0 0 0.1 0 0 0"])
+        sensed.live.spin(0.5)
+        for frame in ("driver_ft", "like_it"):
+            sensed.tick += 1
+            sensed.send_wrench(np.arange(1.0, 7.0), frame=frame)
+            sensed.send_state(BENT)
+            estimate = sensed.estimate()
+            assert estimate.valid
+            found.append([getattr(estimate.wrench.force, axis) for axis in "xyz"])
+        assert np.allclose(found[-1], found[-2], atol=1e-9)
+    sensed.live.node.destroy_publisher(frames)

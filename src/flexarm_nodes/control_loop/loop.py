@@ -102,7 +102,7 @@ class ControlLoop(ArmNode):
         self._commands.open(self._pipeline.gate.gate, gate_values)
         self._note_timeouts(values)
         self._inputs.open(
-            Readings(model, self._sensors(), frames=values["wrench_frames"]),
+            Readings(model, self._sensors(), frames=values["wrench_frames"], prefix=self.frame_prefix),
             model,
             values["sensor_wait"],
             [(built, known[name].hears) for name, built in self._built.items()],

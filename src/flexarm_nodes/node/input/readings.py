@@ -181,15 +181,17 @@ class Readings:
         *,
         before: bool = False,
         frames: Sequence[str] = (),
+        prefix: str = "",
     ) -> None:
         """Read the joints of an arm and these sensors, given as (kind, name).
 
-        ``required``: as of SampleReader; ``frames``: frames of wrenches that are no links, as of WrenchFrames.
+        ``required``: as of SampleReader; ``frames``, ``prefix``: frames of wrenches that are no links, as of
+        WrenchFrames.
         """
         self.sensors = tuple(dict.fromkeys(sensors))
         self._model, self._joints, self._before = model, SampleReader(model, required), before
         self._count = TurnCount(model.turns, model.velocity_limit)
-        self._frames = WrenchFrames(model, frames)
+        self._frames = WrenchFrames(model, frames, prefix)
         self._topics = {sensor: topic for topic, _, sensor in self.subscriptions()}
         self._flat = {
             sensor: FlatReader(READERS[sensor[0]].kind, *READERS[sensor[0]].fields) for sensor in self.sensors
@@ -222,6 +224,15 @@ class Readings:
         """Yield topic, message type and sensor of each reading."""
         for kind, name in self.sensors:
             yield READERS[kind].topic(name), READERS[kind].kind, (kind, name)
+
+    @property
+    def wants_frames(self) -> bool:
+        """Whether frames from /tf_static are of use."""
+        return any(kind == "wrench" for kind, _ in self.sensors)
+
+    def take_static(self, message: Any) -> None:
+        """Take frames from /tf_static, as :meth:`WrenchFrames.take_static`."""
+        self._frames.take_static(message)
 
     def take(self, sensor: tuple[str, str], message: Any) -> None:
         """Take a sensor's message.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
@@ -18,6 +19,11 @@ from flexarm_nodes.node.built_stage import BuiltStage
 from flexarm_nodes.node.diagnostics import OK, WARN
 from flexarm_nodes.node.input.readings import Readings
 from flexarm_nodes.node.input.references import SET_BACK, References
+
+try:
+    from tf2_msgs.msg import TFMessage
+except ImportError:  # an environment that was made before: frames are those of the robot and of wrench_frames
+    TFMessage = None
 
 
 class Synchronizer:
@@ -91,6 +97,10 @@ class Synchronizer:
             node.hear(kind, topic, self._on_reading(kind, sensor), raw=True)
             for topic, kind, sensor in readings.subscriptions()
         ]
+        if readings.wants_frames and TFMessage is not None:
+            take = partial(self._take_frames, node.reader(TFMessage))
+            heard = node.hear(TFMessage, topics.TF_STATIC, take, topics.FRAMES, idle=take, raw=True)
+            self._subscriptions.append(heard)
         if before:
 
             def on_reference(message: Any) -> None:
@@ -211,6 +221,13 @@ class Synchronizer:
             self._go_on()
 
         return on_reading
+
+    def _take_frames(self, read: Callable[[bytes], Any], raw: bytes) -> None:
+        """Take frames, which come once, mostly while the node is inactive."""
+        try:
+            self.readings.take_static(read(raw))
+        except InputError as error:
+            self._refuse("", str(error))
 
     def _on_waited(self) -> None:
         self._timer.cancel()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.kinematic_chain import KinematicChain, joints_inboard, kinematic_chain
 from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_core.types import Array
+from flexarm_nodes.node.input.static_frames import StaticFrames
 
 MOST_NAMED = 30  # frames in a message
 SIGNS = re.compile(r"[+-]{6}")  # of force and moment
@@ -70,12 +71,13 @@ class WrenchElsewhere:
 class WrenchFrames:
     """Frames in which wrenches of the sensors of an arm may be given."""
 
-    def __init__(self, model: ArmModel, named: Sequence[str] = ()) -> None:
+    def __init__(self, model: ArmModel, named: Sequence[str] = (), prefix: str = "") -> None:
         """Know the links of an arm, and frames that are named.
 
         Args:
             model: the arm.
             named: further frames, see :func:`named_frames`.
+            prefix: text in front of the names of links in TF.
 
         Raises:
             ConfigError: a frame is not written so, is a link, is named twice, or its link does not exist.
@@ -83,9 +85,22 @@ class WrenchFrames:
         self._model, self._description = model, model.description
         self._sensors = {name: sensor.frame for name, sensor in self._description.force_torque_sensors.items()}
         self._named = named_frames(self._description.links, named)
+        self._static = StaticFrames(self._description.links, prefix)
+        self._forget()
+
+    def _forget(self) -> None:
         self._placed: dict[tuple[str, str], Array | MovingFrame | None] = {
             (name, frame): None for name, frame in self._sensors.items() if frame not in self._named
         }
+
+    def take_static(self, message: Any) -> None:
+        """Take frames from /tf_static (tf2_msgs/TFMessage).
+
+        Raises:
+            InputError: some are no poses; the others are taken.
+        """
+        self._forget()
+        self._static.take(message)
 
     def seen(self, sensor: str, frame: str, wrench: Array) -> Array | WrenchElsewhere:
         """Return a wrench (6,) in the frame of a sensor, or with the frame that joints move.
@@ -107,11 +122,14 @@ class WrenchFrames:
         description, home = self._description, self._sensors[sensor]
         said = f"wrench is in frame '{frame}', sensor '{sensor}' measures in '{home}'"
         link, pose, _ = self._named.get(frame, (frame, np.eye(4), None))
+        if link not in description.links and (found := self._static.find(frame)) is not None:
+            link, pose = found
         if link not in description.links:
             known = [*self._named, *description.links]
             more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
             raise InputError(
-                f"{said}; known frames: {', '.join(known[:MOST_NAMED])}{more}; others are named in wrench_frames"
+                f"{said}; known frames: {', '.join(known[:MOST_NAMED])}{more}; others are named in wrench_frames, or"
+                " fixed to a link on /tf_static"
             )
         paths = [joints_inboard(description, end, description.root) for end in (home, link)]
         between = {joint.name: joint for path in paths for joint in path}

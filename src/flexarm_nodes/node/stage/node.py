@@ -59,7 +59,14 @@ class StageNode(ArmNode):
             hears["flexible"] = topics.FLEXIBLE_STATE
         self._timeout: float = values.get("reference_timeout", 0.0)
         self._inputs.open(
-            Readings(model, built.sensors, built.required, before=built.before, frames=values["wrench_frames"]),
+            Readings(
+                model,
+                built.sensors,
+                built.required,
+                before=built.before,
+                frames=values["wrench_frames"],
+                prefix=self.frame_prefix,
+            ),
             model,
             values.get("sensor_wait", 1.0),
             [(built, hears)],

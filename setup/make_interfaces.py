@@ -1,7 +1,7 @@
-"""Writes a package with the interfaces of control_msgs that flexarm uses, for machines without control_msgs.
+"""Writes a package with the interfaces of control_msgs or tf2_msgs that flexarm uses, for machines without it.
 
-Names, types and order of the fields are those of control_msgs of Jazzy (5.8), so that the type hashes are the same, and
-nodes of both kinds understand each other; a test compares the hashes. PyPI has no control_msgs.
+Names, types and order of the fields are those of Jazzy (control_msgs 5.8, tf2_msgs 0.36), so that the type hashes are
+the same, and nodes of both kinds understand each other; a test compares the hashes. PyPI has neither.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-INTERFACES = {
+CONTROL_MSGS = {
     "msg/JointTolerance.msg": """
         # Accepted difference between reference and measured motion of a joint: 0 = default of the server, -1 = any.
         string name
@@ -68,18 +68,28 @@ INTERFACES = {
         trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_error
     """,
 }
-DEPENDENCIES = ("action_msgs", "builtin_interfaces", "std_msgs", "trajectory_msgs")
+TF2_MSGS = {
+    "msg/TFMessage.msg": """
+        # Poses of frames in other frames.
+        geometry_msgs/TransformStamped[] transforms
+    """,
+}
+PACKAGES = {  # version, interfaces, packages whose interfaces they use
+    "control_msgs": ("5.8.0", CONTROL_MSGS, ("action_msgs", "builtin_interfaces", "std_msgs", "trajectory_msgs")),
+    "tf2_msgs": ("0.36.0", TF2_MSGS, ("geometry_msgs",)),
+}
 
 
-def write_package(folder: Path) -> None:
-    """Write the package into a folder; files that are so already are left alone."""
+def write_package(package: str, folder: Path) -> None:
+    """Write a package into a folder; files that are so already are left alone."""
+    version, interfaces, dependencies = PACKAGES[package]
     files = {
-        name: "".join(f"{line.strip()}\n" for line in text.strip().splitlines()) for name, text in INTERFACES.items()
+        name: "".join(f"{line.strip()}\n" for line in text.strip().splitlines()) for name, text in interfaces.items()
     }
-    depends = "".join(f"  <depend>{name}</depend>\n" for name in DEPENDENCIES)
+    depends = "".join(f"  <depend>{name}</depend>\n" for name in dependencies)
     files["package.xml"] = (
-        '<?xml version="1.0"?>\n<package format="3">\n  <name>control_msgs</name>\n  <version>5.8.0</version>\n'
-        "  <description>The interfaces of control_msgs that flexarm uses.</description>\n"
+        f'<?xml version="1.0"?>\n<package format="3">\n  <name>{package}</name>\n  <version>{version}</version>\n'
+        f"  <description>The interfaces of {package} that flexarm uses.</description>\n"
         '  <maintainer email="maintainers@flexarm.example">flexarm maintainers</maintainer>\n'
         "  <license>Apache-2.0</license>\n  <buildtool_depend>ament_cmake</buildtool_depend>\n"
         f"  <buildtool_depend>rosidl_default_generators</buildtool_depend>\n{depends}"
@@ -87,12 +97,12 @@ def write_package(folder: Path) -> None:
         "  <export><build_type>ament_cmake</build_type></export>\n</package>\n"
     )
     found = "".join(
-        f"find_package({name} REQUIRED)\n" for name in ("ament_cmake", "rosidl_default_generators", *DEPENDENCIES)
+        f"find_package({name} REQUIRED)\n" for name in ("ament_cmake", "rosidl_default_generators", *dependencies)
     )
-    listed = "".join(f'  "{name}"\n' for name in INTERFACES)
+    listed = "".join(f'  "{name}"\n' for name in interfaces)
     files["CMakeLists.txt"] = (
-        f"cmake_minimum_required(VERSION 3.16)\nproject(control_msgs)\n{found}"
-        f"rosidl_generate_interfaces(${{PROJECT_NAME}}\n{listed}  DEPENDENCIES {' '.join(DEPENDENCIES)}\n)\n"
+        f"cmake_minimum_required(VERSION 3.16)\nproject({package})\n{found}"
+        f"rosidl_generate_interfaces(${{PROJECT_NAME}}\n{listed}  DEPENDENCIES {' '.join(dependencies)}\n)\n"
         "if(TARGET ${PROJECT_NAME}__rosidl_generator_py)  # as in flexarm's own CMakeLists.txt\n"
         "  get_target_property(folders ${PROJECT_NAME}__rosidl_generator_py INTERFACE_INCLUDE_DIRECTORIES)\n"
         "  set_target_properties(${PROJECT_NAME}__rosidl_generator_py PROPERTIES\n"
@@ -107,4 +117,4 @@ def write_package(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write_package(Path(sys.argv[1]))
+    write_package(sys.argv[1], Path(sys.argv[2]))
