@@ -41,13 +41,17 @@ def start(live, shared, **parameters) -> None:
 
 
 def answer_every_state(live, ticks: int, effort=(0.0, 0.0, 0.0)) -> None:
-    """Run the plant by answering each state with an effort."""
+    """Run the plant by answering each state with an effort, once, however often the state is repeated."""
     states = live.received[topics.JOINT_STATES]
     first = len(live.received[topics.SIMULATION_STATUS])
     now = live.received[topics.SIMULATION_STATUS][-1].until if first else 0.0
+    begin = round(now * 1e3)
     live.graph.advance("simulated_plant", now + ticks * 1e-3)
     for tick in range(ticks):
-        live.until(lambda tick=tick: len(states) > first + tick, "a state")
+        live.until(
+            lambda tick=tick: states and stamp_to_nanoseconds(states[-1].header.stamp) >= (begin + tick) * 1_000_000,
+            "a state",
+        )
         live.commands.publish(Float64MultiArray(data=[float(value) for value in effort]))
     live.until(lambda: len(live.received[topics.SIMULATION_STATUS]) >= first + ticks, "the last tick")
 

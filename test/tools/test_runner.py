@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -179,7 +180,7 @@ joint_list_fault: {names: [joint1, joint3, base_x], interval: [1.7, 1.74]}
 """
 SAID = {
     0.3: "joint state position of joint1, joint2, joint3 is not finite",
-    1.0: "no joint state for",
+    1.0: "no joint state for|states are lost",  # whichever of the next state and its reference arrives first
     1.7: "joint state lacks joint2",
     2.4: "joint state lacks base_x",
 }
@@ -192,7 +193,7 @@ def test_states_that_are_wrong_or_missing_lead_to_a_stop_each_time_and_back(tmp_
     assert np.abs(recording.velocity).max() < 4.0
     for begin, said in SAID.items():
         assert any(
-            e.source == "hardware_gate" and said in e.message and begin <= e.time < begin + 0.15
+            e.source == "hardware_gate" and re.search(said, e.message) and begin <= e.time < begin + 0.15
             for e in recording.events
         ), (said, recording.events)
         assert any(
