@@ -10,6 +10,8 @@ from typing import Any, ClassVar, get_type_hints
 import numba
 import numba.extending
 import numpy as np
+from numba.core import cgutils
+from numba.np.arrayobj import make_array, populate_array
 from numpy.typing import NDArray
 
 from flexarm_core.compilation import progress
@@ -24,8 +26,22 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function at its first call, and keep the machine code (:mod:`.kernel_cache`; decorator).
 
     Compiled functions release the GIL, so that a long computation in a thread does not delay the ticks of its node.
+
+    The function must neither make arrays nor return them: see :func:`allocating_kernel`. Then numba need not count
+    references. It counts those of all arrays in a named tuple wherever the tuple is handed to an ``inlined_kernel``;
+    in a loop over bodies that takes twice as long as the arithmetic.
     """
-    compiled = numba.njit(nogil=True, **OPTIONS)(function)
+    return _compiled(function, allocates=False)
+
+
+def allocating_kernel(function: Callable[..., Any]) -> Any:
+    """Do the same as :func:`kernel` for a function that makes arrays or returns them (decorator)."""
+    return _compiled(function, allocates=True)
+
+
+def _compiled(function: Callable[..., Any], allocates: bool) -> Any:
+    options: Any = {**OPTIONS, "nogil": True, "_nrt": allocates}
+    compiled: Any = numba.njit(**options)(function)
     with contextlib.suppress(RuntimeError):  # there is no folder to write to; what that means is said once it compiles
         compiled._cache = KernelCache(function, compiled.targetoptions)
     progress.kernels.append(compiled)
@@ -38,13 +54,23 @@ inlined_kernel = numba.njit(inline="always", **OPTIONS)
 
 
 @numba.extending.intrinsic
-def _pointer(context: Any, address: Any) -> Any:
-    """Convert an integer address to a void pointer."""
+def _view(context: Any, array: Any, start: Any, shape: Any) -> Any:
+    """Return part of a flat array as a view of the given shape, which keeps nothing alive: it is not counted."""
+    kind = numba.types.Array(array.dtype, len(shape), "C")
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], numba.core.cgutils.voidptr_t)
+        flat, sizes = make_array(array)(context, builder, arguments[0]), cgutils.unpack_tuple(builder, arguments[2])
+        sizes = [context.cast(builder, *each, numba.types.intp) for each in zip(sizes, shape, strict=True)]
+        strides, step = [], flat.itemsize
+        for size in reversed(sizes):
+            strides.append(step)
+            step = builder.mul(step, size)
+        seen = make_array(kind)(context, builder)
+        data = builder.gep(flat.data, [context.cast(builder, arguments[1], start, numba.types.intp)])
+        populate_array(seen, data, sizes, strides[::-1], flat.itemsize, None)
+        return seen._getvalue()
 
-    return numba.types.voidptr(address), generate
+    return kind(array, start, shape), generate
 
 
 class Inlined:
@@ -74,8 +100,8 @@ def _type(value: Inlined, _: Any) -> Any:
     return numba.types.Dispatcher(value)
 
 
-def _view(array: Any, start: int, shape: tuple[int, ...]) -> Any:
-    return numba.carray(_pointer(array.ctypes.data + 8 * start), shape, array.dtype)  # type: ignore[attr-defined, call-arg]
+def _kernel_view(array: Any, start: int, shape: tuple[int, ...]) -> Any:
+    return _view(array, start, shape)  # type: ignore[call-arg, arg-type]
 
 
 def _numpy_view(array: Any, start: int, shape: tuple[int, ...]) -> Any:
@@ -86,7 +112,7 @@ def _numpy_view(array: Any, start: int, shape: tuple[int, ...]) -> Any:
     return array[start : start + math.prod(shape)].reshape(shape)
 
 
-view = Inlined(_view, _numpy_view)
+view = Inlined(_kernel_view, _numpy_view)
 
 
 INTEGERS = NDArray[np.int64]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import threading
 from types import SimpleNamespace
 
@@ -9,9 +11,11 @@ import numba
 import numpy as np
 import pytest
 
+import flexarm_core
+import flexarm_sim
 from flexarm_core import compilation
 from flexarm_core.compilation import CompilationError, Progress, no_compilation, progress, where_kept
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel, kernel
 from flexarm_core.entrance import finite, numbers
 
 
@@ -111,3 +115,24 @@ def test_a_kernel_that_cannot_be_kept_is_compiled_all_the_same():
     assert one(1) == 2
     assert where_kept([one]) == ""
     assert where_kept(progress.kernels) != ""
+
+
+def test_a_kernel_that_makes_an_array_says_so():
+    def doubled(array):
+        twice = 2.0 * array
+        return twice[0]
+
+    with pytest.raises(numba.core.errors.NumbaError, match="NRT required"):
+        kernel(doubled)(np.ones(3))
+    assert allocating_kernel(doubled)(np.ones(3)) == 2.0
+
+
+def test_only_kernels_that_count_references_return_arrays():
+    """Whoever calls them would release what they never took."""
+    for package in (flexarm_core, flexarm_sim):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith(".warm"):
+                importlib.import_module(module.name)
+    plain = [each for each in progress.kernels if not each.targetoptions["_nrt"]]
+    assert len(plain) > 100
+    assert not [each.__name__ for each in plain if "Array" in str(each.py_func.__annotations__.get("return"))]

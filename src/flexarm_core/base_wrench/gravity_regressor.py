@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from flexarm_core.base_wrench.newton_euler import STATE, P, R, place
 from flexarm_core.base_wrench.sensed_bodies import ABOVE, SensedBodies
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel
 from flexarm_core.entrance import ANY, finite
 from flexarm_core.types import Array
 
@@ -52,7 +52,7 @@ class GravityRegressor:
         return out
 
 
-@kernel
+@allocating_kernel
 def fill_regressors(
     links: Array, structure: NDArray, fixed: Array, positions: Array, motion: Array, work: Array, out: Array
 ) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from flexarm_core.behavior_impedance.motion_space import solve
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel
 from flexarm_core.types import Array
 
 # Poles and residues of the (2, 3) Pade approximation of exp: (1 + 2z/5 + z^2/20) / (1 - 3z/5 + 3z^2/20 - z^3/60).
@@ -29,7 +29,7 @@ POLE, RESIDUE = float(_roots[_real].real), float(_residues[_real].real)
 POLES, RESIDUES = complex(_roots[_pair]), complex(_residues[_pair])
 
 
-@kernel
+@allocating_kernel
 def propagate(M: Array, B: Array, S: Array, h: float, momentum: Array, force: Array, V: Array, y: Array) -> None:
     """Compute velocities and displacements at the end of an interval, for several right-hand sides at once.
 

@@ -11,7 +11,7 @@ from flexarm_core.behavior_impedance.layout import view_parts, view_settings, vi
 from flexarm_core.behavior_impedance.merge import merge
 from flexarm_core.behavior_impedance.motion_space import damped_inverse, redundant_space
 from flexarm_core.behavior_impedance.tool_step import tool_step
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel, kernel
 from flexarm_core.types import Array
 
 
@@ -35,7 +35,7 @@ def add_up(table: Array, total: Array, n: int) -> int:
     return wrong
 
 
-@kernel
+@allocating_kernel
 def law_step(
     settings: Array, total: Array, old_settings: Array, old_total: Array, state: Array, velocity: Array
 ) -> None:

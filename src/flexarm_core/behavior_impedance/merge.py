@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from flexarm_core.behavior_impedance.layout import view_parts
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel, kernel
 from flexarm_core.kernels.rotations import rotation_error, rotation_of
 from flexarm_core.types import Array
 
@@ -32,7 +32,7 @@ def merge(table: Array, total: Array, n: int) -> None:
         make_projector(view_parts(total, n).freed)
 
 
-@kernel
+@allocating_kernel
 def compose(table: Array, total: Array, joints: int) -> None:
     """Compute rotation vector, angular velocity and acceleration of ``exp(phi_1) exp(phi_2) ...`` in row order."""
     Q, R, P, w, a, one = np.eye(3), np.empty((3, 3)), np.empty((3, 3)), np.zeros(3), np.zeros(3), np.eye(3)
@@ -62,7 +62,7 @@ def compose(table: Array, total: Array, joints: int) -> None:
         whole.offset[3 + i], whole.twist[3 + i], whole.acceleration[3 + i] = rate[i], w[i], a[i]
 
 
-@kernel
+@allocating_kernel
 def make_projector(freed: Array) -> None:
     """Replace a sum of orthogonal projectors (6, 6) by the orthogonal projector onto their joint range."""
     U, count = np.empty((6, 6)), 0

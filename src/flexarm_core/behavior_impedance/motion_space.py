@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel, kernel
 from flexarm_core.robot.kinematic_chain import (
     KIND,
     PLACE,
@@ -94,7 +94,7 @@ def solve(A: Array, X: Array) -> None:
             X[i, c] = rest / A[i, i]
 
 
-@kernel
+@allocating_kernel
 def redundant_space(J: Array, axes: Array, scale: float, N: Array) -> None:
     """Compute an orthonormal basis ``N`` (n, r) of the joint motions that do not move the controlled tool axes.
 
@@ -135,7 +135,7 @@ def redundant_space(J: Array, axes: Array, scale: float, N: Array) -> None:
                 P[i, j] -= row[i] * row[j] / norm
 
 
-@kernel
+@allocating_kernel
 def damped_inverse(J: Array, axes: Array, scale: float, damping: float, out: Array) -> None:
     """Compute ``J#`` (n, 6) of the controlled rows, ``A^T (A A^T + damping^2)^-1`` with rotations scaled to lengths.
 

@@ -9,7 +9,7 @@ from flexarm_core.behavior_impedance.layout import view_parts, view_settings, vi
 from flexarm_core.behavior_impedance.motion_space import arm_kinematics
 from flexarm_core.behavior_impedance.progress import distance
 from flexarm_core.behavior_impedance.tool_step import take_back
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel, kernel
 from flexarm_core.ik_redundancy.sample import advance, view_request
 from flexarm_core.ik_redundancy.tracking import view_track
 from flexarm_core.kernels.rotations import pose_error
@@ -18,7 +18,7 @@ from flexarm_core.types import Array
 TOO_LARGE = 1e6  # [m, rad] norm of the law's output (pose, error, joint displacement) that no arm could reach
 
 
-@kernel
+@allocating_kernel
 def follow(
     settings: Array, total: Array, old_settings: Array, old_total: Array, state: Array, links: Array, limits: Array,
     plan: Array, request: Array, share: Array, memory: Array, q: Array, v: Array, out: Array,
@@ -85,7 +85,7 @@ def settle(
     return remaining(settings, total, state, n)
 
 
-@kernel
+@allocating_kernel
 def remaining(settings: Array, total: Array, state: Array, n: int) -> float:
     """Return the distance of the tool from its set-point, along the controlled axes and without freed directions."""
     axes, freed = view_settings(settings, n).axes, view_parts(total, n).freed

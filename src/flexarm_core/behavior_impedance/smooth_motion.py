@@ -19,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel, kernel
 from flexarm_core.entrance import finite, number, output
 from flexarm_core.kernels.rotations import rotation_error
 from flexarm_core.path.path_constraints import PathLimits
@@ -206,7 +206,7 @@ def _hermite(h: float, x: float, p0: float, v0: float, a0: float, p1: float, v1:
     out[2] = a0 + x * (6.0 * c3 + x * (12.0 * c4 + x * 20.0 * c5)) / (h * h)
 
 
-@kernel
+@allocating_kernel
 def _read(table: Array, step: float, time: float, duration: float, out: Array) -> None:
     """Interpolate pose, twist and acceleration between the stored rows; they are stored for a duration of 1 s."""
     last = table.shape[0] - 1

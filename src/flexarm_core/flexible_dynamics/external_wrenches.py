@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel
 from flexarm_core.flexible_dynamics.kinematics import cross_add, exponential
 from flexarm_core.flexible_dynamics.tree import Index, view_tree, view_workspace
 from flexarm_core.types import Array
 
 
-@kernel
+@allocating_kernel
 def body_pose(integers: Index, constants: Array, memory: Array, body: int, position: Array, rotation: Array) -> None:
     """Compute a body's ``position`` (3,) and ``rotation`` (3, 3) in the inertial frame; requires ``move_bodies``."""
     tree, ws = view_tree(integers, constants), view_workspace(memory)
@@ -30,7 +30,7 @@ def body_pose(integers: Index, constants: Array, memory: Array, body: int, posit
         body = tree.parent[body]
 
 
-@kernel
+@allocating_kernel
 def add_wrench(
     integers: Index,
     constants: Array,

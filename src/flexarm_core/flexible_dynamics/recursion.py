@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from flexarm_core.compiled import inlined_kernel, kernel
+from flexarm_core.compiled import allocating_kernel, inlined_kernel, kernel
 from flexarm_core.flexible_dynamics.kinematics import Nine, load_bodies, move_bodies, nine, product
 from flexarm_core.flexible_dynamics.tree import (
     FIXED,
@@ -279,7 +279,7 @@ def respond(tree: BodyTree, ws: Workspace, effort: Array, biased: bool, accelera
         body[i, 0], body[i, 1], body[i, 2], body[i, 3], body[i, 4], body[i, 5] = a0, a1, a2, a3, a4, a5
 
 
-@kernel
+@allocating_kernel
 def respond_to_each(integers: Index, constants: Array, memory: Array, coordinates: Index, columns: Array) -> None:
     """Compute the linear responses (h + K, c) to a unit force on each of ``c`` coordinates.
 

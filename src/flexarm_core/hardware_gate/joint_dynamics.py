@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel
 from flexarm_core.entrance import finite
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.robot.arm_model import ArmModel, DynamicsBlocks
@@ -63,7 +63,7 @@ class JointDynamics:
         return self._blocks
 
 
-@kernel
+@allocating_kernel
 def divide(inertia: Array, rows: Array) -> None:
     """Replace efforts, rows of (k, n), by the accelerations that they cause with an inertia (n, n)."""
     factor = inertia.copy()
@@ -72,7 +72,7 @@ def divide(inertia: Array, rows: Array) -> None:
         cholesky_solve(factor, rows[k], factor.shape[0])
 
 
-@kernel
+@allocating_kernel
 def over_free_base(
     H_b: Array, H_bm: Array, H_m: Array, dH_bm_qd: Array, c_m: Array, inertia: Array, bias: Array
 ) -> None:

@@ -270,7 +270,8 @@ def _observe(
             lacking -= scalars[SHARE] / filled * inertia[i, j] * memory[Z, j]
         memory[LASTING, i] += slowly * (lacking - memory[LASTING, i])
     if not counts:
-        scalars[RESPONSE:] *= kept
+        for i in range(RESPONSE, FORECAST + 1):
+            scalars[i] *= kept
         scalars[SHARE] += max(FIRST - scalars[SHARE], 0.0) * slowly
         return
     scalars[RESPONSE] = kept * scalars[RESPONSE] + response

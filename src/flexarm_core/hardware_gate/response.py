@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import allocate, inlined_kernel, kernel, pack, views
+from flexarm_core.compiled import allocate, allocating_kernel, inlined_kernel, kernel, pack, views
 from flexarm_core.entrance import number, numbers
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
@@ -268,7 +268,7 @@ class _Evidence(NamedTuple):
 _view_evidence = views(_Evidence, "n")
 
 
-@kernel
+@allocating_kernel
 def _add_interval(
     constants: Array, inputs: Array, measured: bool, times: Array, impulses: Array, begin: float, now: float,
     memory: Array,

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import allocate, kernel, views
+from flexarm_core.compiled import allocate, allocating_kernel, views
 from flexarm_core.entrance import number
 from flexarm_core.hardware_gate.limits import ACCELERATION, VELOCITY, JointLimits
 from flexarm_core.types import ArmState, Array
@@ -73,7 +73,7 @@ class _Rows(NamedTuple):
 _view = views(_Rows, "n")
 
 
-@kernel
+@allocating_kernel
 def _add(
     table: Array, position_before: Array, velocity_before: Array, position: Array, velocity: Array, dt: float,
     memory: Array,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import allocate, kernel
+from flexarm_core.compiled import allocate, allocating_kernel
 from flexarm_core.ik_redundancy.chain import Chain, tool_kinematics
 from flexarm_core.ik_redundancy.tracking import reach, view_track
 from flexarm_core.path.pose_path import PosePath
@@ -152,7 +152,7 @@ def _cheapest(position: Array, motion: Array) -> NDArray[np.intp]:
     return order[np.unique(np.round(position[order] / CELL), axis=0, return_index=True)[1]]
 
 
-@kernel
+@allocating_kernel
 def reach_all(
     links: Array, limits: Array, plan: Array, position: Array, rotation: Array, origins: Array, memory: Array, q: Array,
     errors: Array, J: Array,

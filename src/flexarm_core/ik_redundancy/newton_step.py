@@ -80,7 +80,8 @@ def damped_step(
                 for r in range(6):
                     for k in range(r + 1):
                         A[r, k] += J[r, i] * J[k, i]
-        y[:] = e
+        for r in range(6):
+            y[r] = e[r]
         cholesky(A, 6, FLOOR * FLOOR)
         cholesky_solve(A, y, 6)
         changed = False

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import allocate, kernel
+from flexarm_core.compiled import allocate, allocating_kernel, kernel
 from flexarm_core.entrance import FLOAT, finite, number
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.chain import Chain, build_chain, tool_kinematics
@@ -343,7 +343,7 @@ class RedundancySolver:
         )
 
 
-@kernel
+@allocating_kernel
 def _condition(links: Array, position: Array, axes: NDArray[np.bool_], length: float) -> float:
     """Return the condition number of the rows of the tool's Jacobian with the chosen axes (6,); NaN: there are none.
 

@@ -31,7 +31,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel, kernel
 from flexarm_core.entrance import ANY, finite
 from flexarm_core.errors import InputError
 from flexarm_core.ik_redundancy.plan import Plan, make_plan, view_plan
@@ -113,7 +113,7 @@ def redundancy_steps(J: Array, t: Array, offset: Array, plan: Array, out: Array,
             kept[row] = min(kept[row], step.share[row])
 
 
-@kernel
+@allocating_kernel
 def _side_by_side(J: Array, t: Array, offset: Array, step: Plan, out: Array, kept: Array) -> None:
     """Do the operations of :func:`resolve` for LANES steps at a time, which the compiler turns into vector operations.
 

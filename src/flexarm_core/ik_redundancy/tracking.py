@@ -19,7 +19,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import kernel, views
+from flexarm_core.compiled import allocating_kernel, kernel, views
 from flexarm_core.ik_redundancy.chain import tool_kinematics
 from flexarm_core.ik_redundancy.limits import displacement_bounds, limited_step
 from flexarm_core.ik_redundancy.plan import view_plan
@@ -301,7 +301,7 @@ def reach(
     return least
 
 
-@kernel
+@allocating_kernel
 def pose_errors(links: Array, q: Array, positions: Array, rotations: Array, out: Array) -> None:
     """Compute the pose errors ``out`` (g, 6) `[m; rad]` of joint positions (g, n) from poses (g, 3), (g, 3, 3)."""
     p, R, J, turn = np.empty(3), np.empty((3, 3)), np.empty((6, q.shape[1])), np.empty(3)

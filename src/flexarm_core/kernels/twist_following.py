@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import allocating_kernel, view
 from flexarm_core.kernels.rotations import rotation_error, rotation_of
 from flexarm_core.types import Array
 
@@ -18,7 +18,7 @@ def twist_state() -> Array:
     return np.concatenate((np.zeros(9), np.eye(3).ravel()))
 
 
-@kernel
+@allocating_kernel
 def follow_twist(
     wanted: Array, error: Array, limits: Array, state: Array, offset: Array, twist: Array, acceleration: Array
 ) -> float:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel, kernel
 from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
@@ -39,7 +39,7 @@ def split(
             H_m[i, j] = H[min(actuated[i], actuated[j]), max(actuated[i], actuated[j])]
 
 
-@kernel
+@allocating_kernel
 def take_off(links: Array, q: float, wrench: Array, total: Array) -> None:
     """Transform a wrench from the child frame of a joint to the start frame of its chain; subtract it from ``total``.
 

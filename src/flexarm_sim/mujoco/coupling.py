@@ -9,14 +9,14 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 from flexarm_sim.mujoco.library import address, solve_inertia
 
 
-@kernel
+@allocating_kernel
 def respond(model: int, data: int, forces: Array, held: Array, out: Array) -> None:
     """Write the accelerations that forces cause, rows (k, nv) of ``out`` for rows of ``forces``.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
 from flexarm_core.behavior_impedance.task_frame import FRAME_SETTINGS, TaskFrame
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel
 from flexarm_core.settings import Setting
 from flexarm_core.types import Array
 
@@ -62,7 +62,7 @@ class Dither(Behavior):
         out.measure[0] = r
 
 
-@kernel
+@allocating_kernel
 def _oscillate(
     R: Array, turning: Array, amplitude: Array, x: float, v: float, a: float, offset: Array, twist: Array,
     acceleration: Array,

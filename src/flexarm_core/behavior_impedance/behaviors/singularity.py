@@ -10,7 +10,7 @@ import numpy as np
 
 from flexarm_core.behavior_impedance.avoidance.avoidance_force import avoidance_force
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel, kernel
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.settings import Setting
@@ -84,7 +84,7 @@ def _push(
             stiffness[i, j] = slope * gradient[i] * gradient[j]
 
 
-@kernel
+@allocating_kernel
 def least_singular_value(J: Array, frames: Array, kinds: Array, scales: Array, gradient: Array) -> float:
     """Return ``sigma_min`` of the scaled Jacobian [m/rad], and write its gradient with respect to the joints.
 

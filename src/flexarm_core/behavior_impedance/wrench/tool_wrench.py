@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from flexarm_core.behavior_impedance.wrench.tool_calibration import ToolCalibration
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel, kernel
 from flexarm_core.entrance import finite, number
 from flexarm_core.errors import ConfigError, InputError, RobotDescriptionError
 from flexarm_core.ik_redundancy.chain import Chain, tool_kinematics
@@ -146,7 +146,7 @@ def _weigh(R: Array, mounted: Array, mass: float, center: Array, gravity: Array,
         wrench[3 + i] = center[j] * wrench[k] - center[k] * wrench[j]
 
 
-@kernel
+@allocating_kernel
 def _carry_to_tool(
     links: Array, q: Array, mounted: Array, offset: Array, mass: float, center: Array, gravity: Array, sign: float,
     reading: Array, bias: Array, on_tool: Array,

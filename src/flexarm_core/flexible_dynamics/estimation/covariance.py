@@ -22,6 +22,21 @@ from flexarm_core.types import Array
 
 
 @kernel
+def assign(out: Array, values: Array) -> None:
+    """Copy the elements of an array (n,); a slice as the target would need memory."""
+    for i in range(len(out)):
+        out[i] = values[i]
+
+
+@kernel
+def assign_rows(out: Array, values: Array) -> None:
+    """Copy the elements of an array (n, m)."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = values[i, j]
+
+
+@kernel
 def add_product(A: Array, B: Array, out: Array, sign: float) -> None:
     """Compute ``out += sign A B``."""
     for i in range(A.shape[0]):

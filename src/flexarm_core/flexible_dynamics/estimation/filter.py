@@ -10,6 +10,8 @@ from flexarm_core.flexible_dynamics.estimation.covariance import (
     add_product,
     add_pushes,
     add_transposed_product,
+    assign,
+    assign_rows,
     condense,
     influence_of_noise,
     show_loads,
@@ -85,8 +87,8 @@ def prepare(
     kept = view_kept(kept_memory, N, size, plan.gauges, rows, plan.channels, plan.loads)
     f = view_ahead(ahead_memory, N, n, size, plan.sensors, rows, plan.loads, plan.modes, len(tree.parent))
     f.step[0] = t
-    f.used[:] = kept.used
-    f.R[:] = kept.R
+    assign(f.used, kept.used)
+    assign(f.R, kept.R)
     load(tree, wt, -1, kept, t)
     move_bodies(tree, wt, kept.x, kept.v)
     load_bodies(tree, wt, kept.x, kept.v)
@@ -110,7 +112,7 @@ def prepare(
         share = 1.0 if t == 0.0 or kept.turn[2] > 0.0 else t / RENEWAL
         renew(memory, tree, ws, plan, c, kept, f, share)
     else:
-        f.shown[:, :] = kept.shown
+        assign_rows(f.shown, kept.shown)
     show_loads(plan, c, f)
     influence_of_noise(plan, c, f)
     if kept.lively[0] > 0.0:
@@ -483,19 +485,20 @@ def keep(plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, giv
         for m in range(kept.P.shape[0]):
             kept.P[i, m] = f.P[i, m]
             sound = sound and math.isfinite(f.P[i, m])
-    kept.shown[:, :] = f.shown
-    kept.used[:] = f.used
+    assign_rows(kept.shown, f.shown)
+    assign(kept.used, f.used)
     for g in range(plan.gauges):
         if f.used[g] > 0.0:
             kept.R[g] = gauge_variance(c, settings, g, given.readings[g])
     if plan.sensors > 0:
-        kept.forces[:, :] = f.forces
+        assign_rows(kept.forces, f.forces)
         kept.turn[0] = (kept.turn[0] + f.renewed[0]) % (2 * N)
         kept.turn[1] = (kept.turn[1] + f.renewed[1]) % plan.size
         kept.turn[2] = max(0.0, kept.turn[2] - 1.0)
     if not sound:
         kept.P[:, :] = 0.0
-        kept.a[:], kept.touch[:], kept.R[:], kept.used[:] = 0.0, 0.0, c.noise, 1.0
+        kept.a[:], kept.touch[:], kept.used[:] = 0.0, 0.0, 1.0
+        assign(kept.R, c.noise)
         kept.load[:], kept.lasting[:], kept.shift[:], kept.lively[:] = 0.0, 0.0, 0.0, 0.0
         kept.turn[2] = REPEATS
         for i in range(N):

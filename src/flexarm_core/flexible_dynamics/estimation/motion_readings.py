@@ -14,6 +14,7 @@ import math
 
 from flexarm_core.compiled import inlined_kernel, kernel
 from flexarm_core.flexible_dynamics.dense import inverse_sweep
+from flexarm_core.flexible_dynamics.estimation.covariance import assign_rows
 from flexarm_core.flexible_dynamics.estimation.imu import imu_reading
 from flexarm_core.flexible_dynamics.estimation.memory import Ahead, Constants, Kept, Plan
 from flexarm_core.flexible_dynamics.kinematics import load_bodies, move_bodies
@@ -101,8 +102,8 @@ def renew(
     size, N, linear = plan.size, plan.N, plan.linear
     effort, forces, unit, a = f.lines[0], f.lines[1], f.lines[2], f.lines[3]
     here, there = f.readings[0], f.readings[1]
-    f.shown[:, :] = kept.shown
-    f.forces[:, :] = kept.forces
+    assign_rows(f.shown, kept.shown)
+    assign_rows(f.forces, kept.forces)
     states = min(2 * N, math.ceil(2 * N * share))
     coordinates = min(size, math.ceil(size * share))
     f.renewed[0], f.renewed[1] = states, coordinates

@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import inlined_kernel, kernel, views
+from flexarm_core.compiled import allocating_kernel, inlined_kernel, kernel, views
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.types import Array
 
@@ -114,7 +114,7 @@ def _near(one: Array, other: Array) -> bool:
     return bool(square < TWINS * TWINS)
 
 
-@kernel
+@allocating_kernel
 def _improve(information: Array, seen: Array, mass: float, ball: Array, steps: int) -> float:
     """Move a ball (4,) by a number of steps, each only if it costs less, and return its cost."""
     slope, H, new = np.empty(4), np.empty((4, 4)), np.empty(4)
@@ -202,7 +202,7 @@ def _derivative(theta: Array, c: Array, D: Array) -> None:
     D[9, 1], D[9, 2] = -m * c[2], -m * c[1]
 
 
-@kernel
+@allocating_kernel
 def joint_inertia(mass: float, ball: Array, J: Array, L: Array) -> None:
     """Write the inertia (n, n) that a ball (4,) adds to the joints; ``J``: (6, n) Jacobian in the axes of the tool."""
     n, m = J.shape[1], mass * np.exp(ball[3])

@@ -37,7 +37,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import allocate, inlined_kernel, kernel, views
+from flexarm_core.compiled import allocate, allocating_kernel, inlined_kernel, kernel, views
 from flexarm_core.entrance import finite, number
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import ACCELERATION, FRICTION, VELOCITY, JointLimits
@@ -198,7 +198,7 @@ class ToolLoad:
         _observe(chain.links, chain.places, self._table, self._measured, self._memory, self._loads)
 
 
-@kernel
+@allocating_kernel
 def _swing(H_b: Array, H_bm: Array, z: Array, base: Array, effort: Array, variance: Array) -> None:
     """Replace the force (m,) on the base by its acceleration, and take what it does to the joints off their effort.
 
@@ -225,7 +225,7 @@ def _swing(H_b: Array, H_bm: Array, z: Array, base: Array, effort: Array, varian
         variance[j] += (SWAY * push) ** 2
 
 
-@kernel
+@allocating_kernel
 def _observe(
     links: Array, places: NDArray[np.int64], table: Array, measured: Array, memory: Array, loads: Array
 ) -> None:

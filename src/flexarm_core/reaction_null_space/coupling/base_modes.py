@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel
 from flexarm_core.entrance import ANY, finite
 from flexarm_core.errors import ConfigError
 from flexarm_core.kernels.orthogonal_rows import EPSILON, orthogonalise_rows
@@ -61,7 +61,7 @@ def base_modes(H_b: Array, K_b: Array) -> BaseModes:
     return BaseModes(frequencies, shapes, shapes.T @ H)
 
 
-@kernel
+@allocating_kernel
 def find_modes(H: Array, K: Array, frequencies: Array, shapes: Array) -> bool:
     """Compute the modes of ``K v = w^2 H v`` from the singular values w of ``L^-1 C``; ``H = L L^T``, ``K = C C^T``.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel
 from flexarm_core.entrance import ANY, finite, number
 from flexarm_core.kernels.orthogonal_rows import EPSILON, orthogonalise_rows
 from flexarm_core.types import Array
@@ -60,7 +60,7 @@ def damped_inverse(matrix: Array, threshold: float, max_damping: float) -> Dampe
     return DampedInverse(inverse, row_space[:rank], values, damping)
 
 
-@kernel
+@allocating_kernel
 def invert_damped(
     A: Array, threshold: float, max_damping: float, inverse: Array, row_space: Array, values: Array
 ) -> tuple[int, float]:

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel, kernel
 from flexarm_core.types import Array
 
 
-@kernel
+@allocating_kernel
 def product(A: Array, B: Array) -> Array:
     """Return ``A B`` for small matrices."""
     C = np.zeros((A.shape[0], B.shape[1]))
@@ -22,7 +22,7 @@ def product(A: Array, B: Array) -> Array:
     return C
 
 
-@kernel
+@allocating_kernel
 def times(A: Array, x: Array) -> Array:
     """Return ``A x`` for a small matrix."""
     y = np.zeros(A.shape[0])
@@ -84,7 +84,7 @@ def backward(L: Array, X: Array) -> None:
             X[i, column] = value / L[i, i]
 
 
-@kernel
+@allocating_kernel
 def solve_definite(A: Array, b: Array) -> Array:
     """Return ``A^-1 b`` for a positive definite A (k, k) and b (k,)."""
     L, x = np.empty_like(A), b.copy().reshape(-1, 1)

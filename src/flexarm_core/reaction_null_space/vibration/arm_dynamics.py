@@ -35,7 +35,7 @@ from flexarm_core.base_wrench.sensed_bodies import (
     RATIO,
     build_bodies,
 )
-from flexarm_core.compiled import inlined_kernel, kernel, pack, views
+from flexarm_core.compiled import allocating_kernel, inlined_kernel, kernel, pack, views
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.kinematic_chain import COLUMNS as CHAIN
 from flexarm_core.robot.kinematic_chain import link_motion
@@ -145,7 +145,7 @@ def equation_of_motion(
                 dH_bm_qd[at - n] = _along(work[k], INERTIAL)
 
 
-@kernel
+@allocating_kernel
 def wrench_on_base(
     arm: Arm, tree: Tree, q: Array, v: Array, x: Array, xd: Array, qdd: Array, xdd: Array, out: Array
 ) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import inlined_kernel, kernel
+from flexarm_core.compiled import allocating_kernel, inlined_kernel
 from flexarm_core.kernels.rotations import pose_error
 from flexarm_core.reaction_null_space.coupling.null_space import invert_damped
 from flexarm_core.reaction_null_space.coupling.small_matrices import (
@@ -93,7 +93,7 @@ class Motion(NamedTuple):
     compensated: Array  # deficits due to an unknown load that the efforts compensate
 
 
-@kernel
+@allocating_kernel
 def step(
     arm: Array, tree: NDArray[np.int64], constants: Array, settings: Array, state: Array, inputs: Array, outputs: Array
 ) -> int:
@@ -334,7 +334,7 @@ def _servo(s: Settings, x: Inputs) -> Array:
     return lag + x.carrying
 
 
-@kernel
+@allocating_kernel
 def _pull(
     stiffness: float, damping: float, goal: Array, goal_velocity: Array, position: Array, velocity: Array
 ) -> Array:
@@ -350,7 +350,7 @@ def _towards_joints(x: Inputs, stiffness: float, damping: float) -> Array:
     return pull + rate * rate * x.joint_acceleration
 
 
-@kernel
+@allocating_kernel
 def _within(space: Array, vector: Array) -> Array:
     """Return the projection of a vector (n,) onto orthonormal rows (r, n)."""
     return times(space.T, times(space, vector))
@@ -460,7 +460,7 @@ def _follow_tool(
         motion.acceleration[:] += extra
 
 
-@kernel
+@allocating_kernel
 def _share_lost(J: Array, back: Array, velocity: Array, least: float) -> float:
     """Return the share of a tool velocity (a,) that the joints cannot attain, 0 if that part is below ``least``."""
     missed, had = 0.0, times(J, times(back, velocity))

@@ -22,7 +22,7 @@ import math
 
 import numpy as np
 
-from flexarm_core.compiled import inlined_kernel, kernel
+from flexarm_core.compiled import allocating_kernel, inlined_kernel, kernel
 from flexarm_core.reaction_null_space.coupling.small_matrices import solve_definite, times
 from flexarm_core.types import Array
 
@@ -92,7 +92,7 @@ def _interval(a: Array, d: Array, low: Array, high: Array, least: float, most: f
     return least, most
 
 
-@kernel
+@allocating_kernel
 def _rows(inertia: Array, a: Array) -> Array:
     """Return the accelerations and the efforts that they cause, stacked (2 n,)."""
     n = a.shape[0]
@@ -102,7 +102,7 @@ def _rows(inertia: Array, a: Array) -> Array:
     return rows
 
 
-@kernel
+@allocating_kernel
 def _holder(
     acceleration: Array, inertia: Array, bias: Array, position: Array, velocity: Array, limits: Array, time: float,
     low: Array, high: Array,

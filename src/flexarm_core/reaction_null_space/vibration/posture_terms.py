@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel
 from flexarm_core.reaction_null_space.coupling.base_modes import find_modes
 from flexarm_core.reaction_null_space.coupling.small_matrices import (
     backward,
@@ -30,7 +30,7 @@ from flexarm_core.reaction_null_space.coupling.small_matrices import (
 from flexarm_core.types import Array
 
 
-@kernel
+@allocating_kernel
 def damping_of(H: Array, K: Array, damping_ratio: float) -> Array:
     """Return ``H G = H V diag(2 zeta w) V^T H`` (k, k) for a base with inertia H and stiffness K (k, k)."""
     k = H.shape[0]
@@ -46,7 +46,7 @@ def damping_of(H: Array, K: Array, damping_ratio: float) -> Array:
     return D
 
 
-@kernel
+@allocating_kernel
 def floating(K_b: Array, S: Array) -> NDArray[np.int64]:
     """Return the directions (u,) without a spring that are not among the given motions S (k, m)."""
     free = np.empty(K_b.shape[0], np.int64)
@@ -61,7 +61,7 @@ def floating(K_b: Array, S: Array) -> NDArray[np.int64]:
     return free[:count]
 
 
-@kernel
+@allocating_kernel
 def floating_response(H_b: Array, pushes: Array, free: NDArray[np.int64]) -> Array:
     """Return the accelerations (m, c) of free directions under generalized forces (m, c); 0 in the other directions."""
     u, m, c = free.shape[0], pushes.shape[0], pushes.shape[1]
@@ -78,7 +78,7 @@ def floating_response(H_b: Array, pushes: Array, free: NDArray[np.int64]) -> Arr
     return response
 
 
-@kernel
+@allocating_kernel
 def select(H_b: Array, K_b: Array, S: Array, soft: int, damping_ratio: float, literal_gain: float) -> Any:
     """Return the selected motions at one posture: rows S (k, m) and their damping ``S H_b G_b`` (k, m).
 
@@ -109,7 +109,7 @@ def select(H_b: Array, K_b: Array, S: Array, soft: int, damping_ratio: float, li
     return rows, product(D, S)
 
 
-@kernel
+@allocating_kernel
 def yielding_inertia(H_b: Array, H_bm: Array, H_m: Array, rows: Array) -> Array:
     """Return the joint inertia (n, n) when motions S (k, m) yield: ``H_m - (S H_bm)^T (S H_b S^T)^-1 S H_bm``."""
     coupled = product(rows, H_bm)
@@ -120,7 +120,7 @@ def yielding_inertia(H_b: Array, H_bm: Array, H_m: Array, rows: Array) -> Array:
     return H_m - product(coupled.T, coupled)
 
 
-@kernel
+@allocating_kernel
 def base_acceleration(L: Array, H_bm: Array, load: Array, acceleration: Array) -> Array:
     """Return the base acceleration ``-H_b^-1 (load + H_bm qdd)`` (m,) with ``H_b = L L^T``."""
     x = (-load - times(H_bm, acceleration)).reshape(-1, 1)
@@ -129,7 +129,7 @@ def base_acceleration(L: Array, H_bm: Array, load: Array, acceleration: Array) -
     return x[:, 0].copy()
 
 
-@kernel
+@allocating_kernel
 def giving_way(H_bm: Array, H_m: Array, S: Array, K_b: Array) -> Array:
     """Return the map (n, m) from the base rate to the joint velocity that it causes in joints without effort.
 
@@ -147,7 +147,7 @@ def giving_way(H_bm: Array, H_m: Array, S: Array, K_b: Array) -> Array:
     return -moved
 
 
-@kernel
+@allocating_kernel
 def coupled_inertia(L: Array, H_bm: Array) -> Array:
     """Return ``H_bm^T H_b^-1 H_bm`` (n, n)."""
     X = H_bm.copy()
@@ -155,7 +155,7 @@ def coupled_inertia(L: Array, H_bm: Array) -> Array:
     return product(X.T, X)
 
 
-@kernel
+@allocating_kernel
 def yielded_inertia(H_bm: Array, H_m: Array) -> Array:
     """Return ``H_bm H_m^-1 H_bm^T`` (m, m)."""
     L_m, X = np.empty_like(H_m), H_bm.T.copy()
