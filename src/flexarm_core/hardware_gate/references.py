@@ -70,8 +70,8 @@ class References:
         ahead = 0.0 if state is None else (reference.stamp - state) * 1e-9
         if ahead > self._timeout:
             raise InputError(
-                f"joint reference is stamped {ahead:.3f} s ahead of the newest joint state: states are lost, or its stamp "
-                "is wrong"
+                f"joint reference is stamped {ahead:.3f} s ahead of the newest joint state: states are lost, or "
+                "its stamp is wrong"
             )
         self._early = reference, now
 
