@@ -345,7 +345,7 @@ PLANTED = (
     ),
     Planted(
         "efforts before the first count as measured", f"{GATE}/observed_dynamics.py",
-        "self._memory[[Z, W]] - (1.0 - self._filled) * self._before", "self._memory[[Z, W]]",
+        "    old = 1.0 - filled", "    old = 0.0",
         f"{CORE_TESTS}/test_observed_dynamics.py",
     ),
     Planted(

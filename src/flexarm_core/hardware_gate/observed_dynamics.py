@@ -37,10 +37,11 @@ import numpy as np
 
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite, number, numbers
-from flexarm_core.hardware_gate.joint_dynamics import JointDynamics, divide
+from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import ACCELERATION, JointLimits
 from flexarm_core.hardware_gate.limits import VELOCITY as VELOCITY_LIMIT
 from flexarm_core.hardware_gate.load.tool_load import STEP, ToolLoad
+from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.types import ArmState, Array
 
 FILTER, QUICK = 6.0, 2.0  # periods: time constant of the low passes, and while a joint escapes with another load
@@ -56,7 +57,10 @@ COUNTS = 0.25  # fraction of the acceleration limits: smaller expected changes o
 ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the acceleration limits allow escape
 LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
 STEADY = 0.5  # [s] time constant of what lasts, and with which the share returns to its first value
-Z, W, GRAVITY, VELOCITY, PROFILE, CAUSE, EFFECT, EXPECTED, LASTING = range(9)  # rows of the memory
+# rows of the memory; BEFORE: before the first measurement; REAL: without what was there before it; CHANGE: of w
+Z, W, GRAVITY, VELOCITY, PROFILE, CAUSE, EFFECT, EXPECTED, LASTING, BEFORE_Z, BEFORE_W, REAL_Z, REAL_W, CHANGE = range(
+    14
+)
 SHARE, RESPONSE, LATER, FORECAST = range(4)  # scalars
 
 
@@ -80,13 +84,14 @@ class ObservedDynamics:
         self._period, self._slowest = number("period", period, 0.0), number("slowest", slowest, 0.0)
         self._bends = self._slowest > FILTER * period
         self._most = MOST if dynamics.model.m and not self._bends else 1.0
-        self._memory, self._scalars = np.zeros((9, n)), np.zeros(4)
+        self._memory, self._scalars, self._factor = np.zeros((CHANGE + 1, n)), np.zeros(4), np.zeros((n, n))
         self._stamp: int | None = None
         self._load = ToolLoad(dynamics, limits)
         self.reset()
         none = np.zeros(n)  # compiles or loads
         memory, table = self._memory, limits.table
         _observe(memory, self._scalars, table, none, none, none, np.eye(n), period, 1.0, 1.0, LEAST, self._most)
+        _accelerate(memory, 1.0, np.eye(n), self._load.missing, self.load, none, none, self._factor, np.zeros((1, n)))
         self.reset()
 
     def reset(self) -> None:
@@ -95,7 +100,6 @@ class ObservedDynamics:
         self._stamp = None
         self._count = 0
         self._filled = 0.0  # weight of measurements in z and w; the rest is from before the first
-        self._before = self._memory[[Z, W]]
         self._load.reset()
         self._escapes, self._loaded, self._late = False, False, 0.0
         self.settling = SETTLING * max(FILTER * self._period, self._slowest)
@@ -136,9 +140,14 @@ class ObservedDynamics:
 
     def acceleration(self, state: ArmState, efforts: Array) -> Array:
         """Return the accelerations (k, n) that efforts (k, n) on the links cause."""
-        found: Array = finite("efforts", efforts, len(efforts), self._memory.shape[1]) - self.balance(state)
-        divide(self.inertia(state), found)
-        found += self._memory[Z]
+        found = finite("efforts", efforts, len(efforts), self._memory.shape[1]).copy()
+        if self._stamp is None:
+            self.observe(state, None)
+        inertia, load = self._dynamics.terms(state)[0], self._load
+        _accelerate(
+            self._memory, self.share, inertia, load.missing, load.inertia, self._bias(state), load.turned,
+            self._factor, found,
+        )  # fmt: skip
         return found
 
     @property
@@ -204,10 +213,9 @@ class ObservedDynamics:
             else:
                 self._memory[W] = effort - gravity
             self._filled, self._escapes, self._loaded = 0.0, False, False
-            self._count, self._before = 0, self._memory[[Z, W]]
+            self._count, self._memory[BEFORE_Z], self._memory[BEFORE_W] = 0, self._memory[Z], self._memory[W]
             self._load.pause()
             return
-        before_w = self._memory[W].copy()
         self._count += 1
         if not self._bends:
             filtered = min(filtered, -dt / math.log(1.0 - 1.0 / (self._count + PRIOR)))
@@ -216,18 +224,15 @@ class ObservedDynamics:
         if self._load.lacks:
             least = max(LEAST_HAND / (1.0 - self._load.lacks), least)
             self._scalars[SHARE] = max(self.share, least)
-        _observe(
+        escapes = _observe(
             self._memory, self._scalars, self._table, state.velocity, gravity, effort, self._dynamics.terms(state)[0],
             dt, filtered, self._filled, least, self._most,
         )  # fmt: skip
         if not self._bends:
-            model, measured = self._dynamics.model, self._memory[[Z, W]] - (1.0 - self._filled) * self._before
-            (z, w), change = measured / self._filled, (self._memory[W] - before_w) / self._filled
+            z, w, change = self._memory[REAL_Z], self._memory[REAL_W], self._memory[CHANGE]
             self._late = 2.0 * dt
             new = 1.0 if self._count == 1 else 1.0 - math.exp(-dt / filtered)
-            self._escapes = not model.m and bool(
-                np.count_nonzero(np.abs(self.excess) > ESCAPES * self._table[VELOCITY_LIMIT])
-            )
+            self._escapes = escapes and not self._dynamics.model.m
             self._load.observe(state, w, change, z, dt, self.share, new=new, late=self._late, escapes=self._escapes)
             self._loaded = self._escapes and bool(self._load.lacks or np.count_nonzero(self._load.least))
 
@@ -236,19 +241,26 @@ class ObservedDynamics:
 def _observe(
     memory: Array, scalars: Array, table: Array, velocity: Array, gravity: Array, effort: Array, inertia: Array,
     dt: float, filtered: float, filled: float, least: float, most: float,
-) -> None:  # fmt: skip
-    """Add a state and the effort (n,) in force until then to the memory (9, n) and the scalars; see the module.
+) -> bool:  # fmt: skip
+    """Add a state and the effort (n,) in force until then to the memory (14, n) and the scalars; see the module.
+
+    Returns whether a joint escapes.
 
     ``inertia``: (n, n) ``H``; ``filtered``: time constant of the low passes [s]; ``filled``: weight of measurements in
     ``z``; ``least``, ``most``: bounds of the share of the inertia.
     """
     new, kept, slowly = 1.0 - np.exp(-dt / filtered), np.exp(-dt / MEMORY), 1.0 - np.exp(-dt / STEADY)
     response, later, forecast, counts, escapes = 0.0, 0.0, 0.0, False, False
+    old = 1.0 - filled
     for i in range(velocity.shape[0]):
         cause = effort[i] - memory[GRAVITY, i] - memory[W, i]
         effect = (velocity[i] - memory[VELOCITY, i]) / dt - memory[Z, i]
+        was = memory[W, i]
         memory[W, i] += new * cause
         memory[Z, i] += new * effect
+        memory[REAL_Z, i] = (memory[Z, i] - old * memory[BEFORE_Z, i]) / filled
+        memory[REAL_W, i] = (memory[W, i] - old * memory[BEFORE_W, i]) / filled
+        memory[CHANGE, i] = (memory[W, i] - was) / filled
         memory[CAUSE, i] += SMOOTH * (cause - memory[CAUSE, i])
         memory[EFFECT, i] += SMOOTH * (effect - memory[EFFECT, i])
         response += cause * effect
@@ -273,7 +285,7 @@ def _observe(
         for i in range(RESPONSE, FORECAST + 1):
             scalars[i] *= kept
         scalars[SHARE] += max(FIRST - scalars[SHARE], 0.0) * slowly
-        return
+        return escapes
     scalars[RESPONSE] = kept * scalars[RESPONSE] + response
     scalars[LATER] = kept * scalars[LATER] + later
     scalars[FORECAST] = kept * scalars[FORECAST] + forecast
@@ -284,3 +296,23 @@ def _observe(
         factor = min(RISE, most / scalars[SHARE])
     scalars[SHARE] *= factor
     scalars[FORECAST] /= factor
+    return escapes
+
+
+@kernel
+def _accelerate(
+    memory: Array, share: float, inertia: Array, missing: Array, load: Array, bias: Array, turned: Array,
+    factor: Array, rows: Array,
+) -> None:  # fmt: skip
+    """Replace efforts, rows of (k, n), by the accelerations that they cause; see :class:`ObservedDynamics`."""
+    n = rows.shape[1]
+    for i in range(n):
+        for j in range(n):
+            factor[i, j] = share * (inertia[i, j] - missing[i, j]) + load[i, j]
+    cholesky(factor, n)
+    for k in range(rows.shape[0]):
+        for i in range(n):
+            rows[k, i] -= memory[W, i] + bias[i] + turned[i]
+        cholesky_solve(factor, rows[k], n)
+        for i in range(n):
+            rows[k, i] += memory[Z, i]
