@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from flexarm_core.compiled import kernel
 from flexarm_core.entrance import finite
-from flexarm_core.errors import ConfigError, RobotDescriptionError
+from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import Joint, RobotDescription
 from flexarm_core.robot.kinematic_chain import (
     KIND,
@@ -80,12 +80,6 @@ class Chain:
         rows = self.links.copy()
         rows[:-1, RATIO], rows[:-1, PLACE], rows[-1, RATIO] = 1.0, np.arange(len(self.moving)), 0.0
         return rows
-
-    def check_uncoupled(self, what: str) -> None:
-        """Raise ConfigError if joints on the way to the tool follow others, which something does not take."""
-        if self.moving != self.joint_names:
-            name = next(name for name in self.moving if name not in self.joint_names)
-            raise ConfigError(f"{what} does not take joint '{name}', which follows another one (<mimic>): leave it out")
 
     def pose(self, position: Array) -> tuple[Array, Array]:
         """Compute position (3,) [m] and rotation (3, 3) of the tool at joint positions (n,)."""

@@ -5,10 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from behaviors import PLANAR, Driven, arm_of, asked, made, random_position, sample_at
+from coupled_arms import FreeJoints, coupled_arm
 
-from flexarm_core.behavior_impedance.behavior import BehaviorSpec
+from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
+from flexarm_core.behavior_impedance.behavior import Arm, BehaviorSpec
 from flexarm_core.behavior_impedance.behaviors.singularity import least_singular_value
 from flexarm_core.errors import ConfigError
+from flexarm_core.ik_redundancy.chain import build_chain
+from flexarm_core.ik_redundancy.limits import MotionLimits
+from flexarm_core.robot.urdf_reader import parse_robot_description
 
 ALL = (True,) * 6
 POSITION = (True, True, True, False, False, False)
@@ -23,8 +28,7 @@ def least(arm, q, axes):
     """Value and gradient of the compiled function."""
     sample, gradient = sample_at(arm, q), np.full(arm.chain.n, np.nan)
     scales = np.array(axes, dtype=float) * np.repeat((1.0, arm.length_scale), 3)
-    kinds = np.ascontiguousarray(arm.chain.links[: arm.chain.n, 12])
-    return least_singular_value(sample.J, sample.frames, kinds, scales, gradient), gradient
+    return least_singular_value(sample.J, sample.J, sample.frames, arm.chain.links, scales, gradient), gradient
 
 
 def singular_values(arm, q, axes):
@@ -83,6 +87,41 @@ def test_the_gradient_stays_bounded_wherever_a_wrist_is_exactly_straight(name):
         value, gradient = least(arm, q, ALL)
         assert value < (1e-7 if name == "arm_6r" else 1e-3)
         assert np.isfinite(gradient).all() and np.linalg.norm(gradient) < 4.0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_where_joints_follow_others_value_and_gradient_are_those_of_pinocchio(seed):
+    described = coupled_arm(seed, joints=9, followers=3, base=False)
+    free = FreeJoints(described, np.zeros(3))
+    description = parse_robot_description(described.text)
+    chain = build_chain(description, "tool0")
+    limits = MotionLimits(chain.lower, chain.upper, chain.velocity_limit, np.full(chain.n, 20.0))
+    arm, rng, h, checked = Arm(chain, build_arm_shape(description, chain), limits), np.random.default_rng(seed), 1e-5, 0
+    assert chain.moving != chain.joint_names
+    columns, axes = (
+        [described.driven.index(name) for name in chain.joint_names],
+        list(ALL if chain.n >= 6 else POSITION),
+    )
+
+    def values(q):
+        every = np.zeros(len(described.driven))
+        every[columns] = q
+        J = free.jacobian(every, "tool0")[:, columns]
+        J[3:] *= arm.length_scale
+        return np.linalg.svd(J[np.array(axes)], compute_uv=False)
+
+    while checked < 5:
+        q = random_position(arm, rng)
+        found = values(q)
+        if found[-1] < 5e-3 or found[-2] - found[-1] < 0.02:
+            continue
+        gradient = np.array([(values(q + s)[-1] - values(q - s)[-1]) / (2.0 * h) for s in h * np.eye(chain.n)])
+        acting = made(arm, "singularity", range=1.5 * found[-1], margin=0.0, axes=axes)
+        out = asked(arm, acting, sample_at(arm, q))
+        assert out.measure[0] == pytest.approx(found[-1], abs=1e-7)
+        ratio = out.effort @ gradient / (gradient @ gradient)
+        assert ratio > 0.0 and out.effort == pytest.approx(ratio * gradient, abs=1e-4 * ratio)
+        checked += 1
 
 
 def efforts(q, **settings):

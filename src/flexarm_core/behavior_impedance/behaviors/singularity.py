@@ -10,9 +10,10 @@ import numpy as np
 
 from flexarm_core.behavior_impedance.avoidance.avoidance_force import avoidance_force
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
+from flexarm_core.behavior_impedance.motion_space import arm_kinematics
 from flexarm_core.compiled import allocating_kernel, kernel
 from flexarm_core.errors import ConfigError
-from flexarm_core.robot.kinematic_chain import PRISMATIC
+from flexarm_core.robot.kinematic_chain import KIND, PLACE, PRISMATIC, RATIO
 from flexarm_core.settings import Setting
 from flexarm_core.types import Array
 
@@ -50,16 +51,21 @@ class Singularity(Behavior):
             raise ConfigError(f"margin {margin} must lie below range and tool_range")
         if not 0 < sum(settings["axes"]) <= arm.chain.n:
             raise ConfigError(f"axes: one at least, and no more than the {arm.chain.n} joints can have")
-        arm.chain.check_uncoupled("keeping away from singular postures")
-        self._kinds = arm.chain.kinds
+        chain = arm.chain
+        self._links, self._spread, self._coupled = chain.links, chain.spread, chain.moving != chain.joint_names
+        self._free_links, k = chain.free_links, len(chain.moving)
+        self._frames, self._free = np.empty((k + 1, 12)), np.empty((6, k))  # of the joints that move, all of them free
         self._scales = np.array(settings["axes"], dtype=float) * np.repeat((1.0, arm.length_scale), 3)
         self._near, self._nearer = (influence, margin, settings["force"]), (tool_range, margin, settings["force"])
         self._gradient, self._least = np.zeros(arm.chain.n), math.inf
 
     def update(self, sample: MotionSample, out: Contribution) -> None:
         """Write the efforts on the joints."""
-        gradient = self._gradient
-        self._least = least_singular_value(sample.J, sample.frames, self._kinds, self._scales, gradient)
+        gradient, frames, free = self._gradient, sample.frames, sample.J
+        if self._coupled:
+            frames, free = self._frames, self._free
+            arm_kinematics(self._free_links, self._spread @ sample.position, frames, free)
+        self._least = least_singular_value(sample.J, free, frames, self._links, self._scales, gradient)
         out.measure[0] = self._least
         if self._least >= max(self._near[0], self._nearer[0]):
             return
@@ -85,13 +91,17 @@ def _push(
 
 
 @allocating_kernel
-def least_singular_value(J: Array, frames: Array, kinds: Array, scales: Array, gradient: Array) -> float:
+def least_singular_value(J: Array, free: Array, frames: Array, links: Array, scales: Array, gradient: Array) -> float:
     """Return ``sigma_min`` of the scaled Jacobian [m/rad], and write its gradient with respect to the joints.
+
+    Where joints follow others, ``J = J_k G`` with the Jacobian ``J_k`` of the k joints that move, and
+    ``d sigma / d q = G^T (d sigma / d q_k)``.
 
     Args:
         J: (6, n) tool Jacobian.
-        frames: (n + 1, 12) frames of the joints and the tool; the third column of each rotation is the joint axis.
-        kinds: (n,) joint types.
+        free: (6, k) tool Jacobian of the joints that move; ``J`` itself if none follows another.
+        frames: (k + 1, 12) frames of these joints and the tool; the third column of each rotation is the joint axis.
+        links: (k + 1, 15) links of the chain.
         scales: (6,) scale factor of each row; 0 for an axis that is not considered.
         gradient: (n,) output.
     """
@@ -132,7 +142,7 @@ def least_singular_value(J: Array, frames: Array, kinds: Array, scales: Array, g
                 counts += V[k, a] * V[k, a]
         if counts > 0.5 and (least < 0 or G[a, a] < G[least, least]):
             least = a
-    sigma = math.sqrt(max(G[least, least], 0.0))
+    sigma, moving = math.sqrt(max(G[least, least], 0.0)), free.shape[1]
     u, v = np.empty(6), np.empty(n)
     for k in range(6):
         u[k] = scales[k] * V[k, least]
@@ -141,19 +151,23 @@ def least_singular_value(J: Array, frames: Array, kinds: Array, scales: Array, g
         for k in range(6):
             v[i] += J[k, i] * u[k]
         v[i] /= max(sigma, 1e-12)
-    for k in range(n):
-        for j in range(n):
+    for k in range(moving):
+        change = 0.0
+        for j in range(moving):
             if k <= j:  # joint k rotates column j
-                if kinds[k] == PRISMATIC:
+                if links[k, KIND] == PRISMATIC:
                     continue
                 x, y, z = frames[k, 2], frames[k, 5], frames[k, 8]
+                rate = links[j, RATIO] * v[int(links[j, PLACE])]
                 for part in range(0, 6, 3):
-                    a, b, c = J[part, j], J[part + 1, j], J[part + 2, j]
-                    gradient[k] += v[j] * (
+                    a, b, c = free[part, j], free[part + 1, j], free[part + 2, j]
+                    change += rate * (
                         u[part] * (y * c - z * b) + u[part + 1] * (z * a - x * c) + u[part + 2] * (x * b - y * a)
                     )
-            elif kinds[j] != PRISMATIC:  # joint k moves the tool relative to the axis of joint j
+            elif links[j, KIND] != PRISMATIC:  # joint k moves the tool relative to the axis of joint j
                 x, y, z = frames[j, 2], frames[j, 5], frames[j, 8]
-                a, b, c = J[0, k], J[1, k], J[2, k]
-                gradient[k] += v[j] * (u[0] * (y * c - z * b) + u[1] * (z * a - x * c) + u[2] * (x * b - y * a))
+                rate = links[j, RATIO] * v[int(links[j, PLACE])]
+                a, b, c = free[0, k], free[1, k], free[2, k]
+                change += rate * (u[0] * (y * c - z * b) + u[1] * (z * a - x * c) + u[2] * (x * b - y * a))
+        gradient[int(links[k, PLACE])] += links[k, RATIO] * change
     return sigma
