@@ -38,6 +38,17 @@ CONTROL_MSGS = {
         float64[] velocities
         float64 duration
     """,
+    "msg/InterfaceValue.msg": """
+        # Values of the interfaces of one joint or sensor.
+        string[] interface_names
+        float64[] values
+    """,
+    "msg/DynamicJointState.msg": """
+        # All that joints and sensors report, whatever it is.
+        std_msgs/Header header
+        string[] joint_names
+        InterfaceValue[] interface_values
+    """,
     "action/FollowJointTrajectory.action": """
         # Move joints through points at given times.
         trajectory_msgs/JointTrajectory trajectory

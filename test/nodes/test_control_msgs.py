@@ -15,6 +15,8 @@ from flexarm_tools.bag.frames import TF_HASH
 # github.com/ros-controls/control_msgs, branch jazzy, commit f901df2662f22a39a06aa04a85a34602c47e3cc0.
 PUBLISHED = {
     "action/FollowJointTrajectory": "RIHS01_738ebcb7a2d7cfa42f9f1001cc99ce3a4383d1cfe508015d9be8485e4b1c66f6",
+    "msg/DynamicJointState": "RIHS01_18024c98a62697680f581108eeed40b28fb4542fa0ac5a8e36f56c62b6813d26",
+    "msg/InterfaceValue": "RIHS01_74a12144ef6b7af67533195cb30f7f607d3301b66950208a72d280695f3e190c",
     "msg/JointComponentTolerance": "RIHS01_739ea7566931944d33830fa10f1bf5e7a7fbdc3172bce7a7eaac642bd6e3ffa4",
     "msg/JointJog": "RIHS01_ba249455a20f70168a1acb7bf43b776b72ff1f7eb5fc4cfea443f749e963c6e7",
     "msg/JointTolerance": "RIHS01_c254f9cece0f3b733017b6990fd46d1326e25242d6b8844398c97d9a88e7d648",

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import rclpy
+from control_msgs.msg import DynamicJointState
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import QoSMessageLostInfo, SubscriptionEventCallbacks
@@ -33,6 +34,7 @@ from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.messages.cdr import message_reader
 from flexarm_nodes.messages.differentiated import Differentiated
+from flexarm_nodes.messages.dynamic_states import DynamicStates
 from flexarm_nodes.messages.foreign_joints import ForeignJoints
 from flexarm_nodes.messages.joint_state_parts import JointStateParts
 from flexarm_nodes.node import topics
@@ -69,6 +71,8 @@ class ArmNode(LifecycleNode):
         tidiness: when garbage is collected while the node is active; a subclass that answers samples begins anew when
             the first is answered, and tidies up when an answer is out.
         is_foreign: returns whether the bytes of a joint state are of others than this arm.
+        dynamic: whether joint states and readings are those of dynamic_joint_states.
+        take_sensors: called with the readings of such a message, before its joint state is processed.
         taken: time at which the newest message was received, on the clock of ``time.perf_counter`` [s].
         velocity_delay: age of the joint velocities [s], if they are those of differentiated positions; else 0.
         newest: quality of service of subscriptions for which only the newest message counts; a node that knows that it
@@ -105,6 +109,8 @@ class ArmNode(LifecycleNode):
         self._new_rates: Callable[[], Differentiated] | None = None  # makes what differentiates positions
         self._rates: dict[int, Differentiated] = {}  # by subscription
         self.velocity_delay = 0.0
+        self.dynamic: bool = self.table.values()["dynamic_joint_states"]
+        self.take_sensors: Callable[[DynamicStates], None] = lambda states: None
         self._base_state: Subscription | None = None
         self._sent_along: float | None = None  # when the task that measures the queueing delay was queued [s]
         self._came_through = 0.0  # when the last such task ran [s]
@@ -310,13 +316,15 @@ class ArmNode(LifecycleNode):
         """Subscribe to a topic through :meth:`guarded`; messages are not even deserialized while the node is inactive.
 
         Joint states without any joint of the arm are those of others, and ignored; those without velocities get those
-        of their positions. Joint states are dropped while the
+        of their positions. They are parts of dynamic_joint_states if that is read. Joint states are dropped while the
         executor has a backlog (see PILE). Whenever messages are lost, ``lost`` is called with the total number of
         messages lost since the subscription was created. Messages of more than ``most`` bytes are refused unread. With
         ``raw`` the callback gets the bytes, and reads them itself, see :meth:`reader`. Without a quality of service it
         is ``newest``. While the node is inactive, ``idle`` gets the bytes.
         """
         read, states = (lambda given: given) if raw else self.reader(kind), topic == topics.JOINT_STATES
+        if states and self.dynamic:
+            kind, topic = DynamicJointState, topics.DYNAMIC_JOINT_STATES
 
         def take(given: bytes) -> None:
             self.taken = time.perf_counter()
@@ -340,8 +348,11 @@ class ArmNode(LifecycleNode):
                 active(given)
             elif not states:
                 idle(given)
-            elif (newest := self._joined(subscription, given)) is not None:
-                idle(newest)
+            else:
+                with contextlib.suppress(InputError):
+                    newest = self._joined(subscription, given)
+                    if newest is not None:
+                        idle(newest)
 
         subscription = self.create_subscription(kind, topic, on_message, quality, event_callbacks=events, raw=True)
         return subscription
@@ -357,6 +368,11 @@ class ArmNode(LifecycleNode):
 
     def _joined(self, subscription: Subscription, raw: bytes) -> bytes | None:
         """Return a joint state of the arm, or the one that this part completes; None: it is of others, or waits."""
+        if self.dynamic:
+            dynamic = DynamicStates(raw)
+            if self.active:
+                self.take_sensors(dynamic)
+            raw = dynamic.joint_state()
         if self.is_foreign(raw):
             return None
         key = id(subscription)
@@ -383,6 +399,8 @@ class ArmNode(LifecycleNode):
         self._read_waiting(topic)
 
     def _read_waiting(self, topic: str) -> None:
+        if topic == topics.JOINT_STATES and self.dynamic:
+            topic = topics.DYNAMIC_JOINT_STATES
         name = self.resolve_topic_name(topic)
         for subscription in self.subscriptions:
             if subscription.topic_name != name:

@@ -93,6 +93,9 @@ ARM_PARAMETERS = (
     Parameter("join_joint_states", "bool", False,
         "whether joint states with some joints of the arm are parts of one, from several publishers; else such a joint"
         " state is faulty", at_start=True),
+    Parameter("dynamic_joint_states", "bool", False,
+        "whether joints, force/torque sensors and IMUs are read from dynamic_joint_states, in the place of joint_states"
+        " and of the topics of these sensors", at_start=True),
     Parameter("velocity_window", "double", 0.004,
         "window over which positions are differentiated where joint states have no velocities, which delays these by"
         " half of it; at least two samples; 0: such joint states are faulty", "s", 0.0, 0.1, at_start=True),

@@ -3,6 +3,7 @@
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 JOINT_STATES = "joint_states"
+DYNAMIC_JOINT_STATES = "dynamic_joint_states"
 JOINT_COMMANDS = "joint_commands"
 ROBOT_DESCRIPTION = "robot_description"
 FLEXIBLE_STATE = "flexible_state"

@@ -13,6 +13,7 @@ from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import FlexibleSample
 from flexarm_nodes.messages.conversions import joint_reference_from_message
+from flexarm_nodes.messages.dynamic_states import INTERFACES, DynamicStates
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import BuiltStage
@@ -96,7 +97,11 @@ class Synchronizer:
         self._subscriptions = [
             node.hear(kind, topic, self._on_reading(kind, sensor), raw=True)
             for topic, kind, sensor in readings.subscriptions()
+            if not (node.dynamic and sensor[0] in INTERFACES)
         ]
+        sensors = model.description.force_torque_sensors, model.description.imus
+        self._homes = {name: sensor.frame for some in sensors for name, sensor in some.items()}
+        node.take_sensors = self._take_dynamic
         if readings.wants_frames and TFMessage is not None:
             take = partial(self._take_frames, node.reader(TFMessage))
             heard = node.hear(TFMessage, topics.TF_STATIC, take, topics.FRAMES, idle=take, raw=True)
@@ -221,6 +226,15 @@ class Synchronizer:
             self._go_on()
 
         return on_reading
+
+    def _take_dynamic(self, states: DynamicStates) -> None:
+        """Take the readings of dynamic_joint_states."""
+        for kind, name in self.readings.sensors:
+            if states.has(kind, name):
+                try:
+                    self.readings.take((kind, name), states.reading(kind, name, self._homes[name]))
+                except InputError as error:
+                    self._refuse("", str(error))
 
     def _take_frames(self, read: Callable[[bytes], Any], raw: bytes) -> None:
         """Take frames, which come once, mostly while the node is inactive."""
