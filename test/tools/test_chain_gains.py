@@ -109,6 +109,7 @@ def test_gains_that_an_event_sets_are_examined(monkeypatch):
     assert not check_chain(replace(scenario, events=(later,)), search=False).stable
 
 
+@pytest.mark.long
 def test_the_torque_loop_of_a_boom_is_refused_where_it_chatters_and_accepted_as_it_is():
     """At 150 rad/s it drives a vibration at 169 Hz, which no base feedback damps; the scenario has less."""
     scenario = load_scenario(OFF)

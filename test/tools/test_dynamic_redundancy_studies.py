@@ -49,7 +49,10 @@ def test_both_tools_move_as_the_one_did_and_as_its_mirror_image(packages):
     assert list(both[1::2]) == [-value for value in both[::2]]
 
 
-@pytest.mark.parametrize("name", ["free_flying", "free_flying_attitude", "free_flying_left"])
+@pytest.mark.parametrize(
+    "name",
+    ["free_flying_attitude", *(pytest.param(n, marks=pytest.mark.long) for n in ("free_flying", "free_flying_left"))],
+)
 def test_on_a_free_flying_base_the_tool_moves_and_the_attitude_is_kept_or_left(packages, name):
     found = dry_run(load_scenario(CONFIG / "wheel_3r" / "scenarios" / f"{name}.yaml", packages))
     assert found.failure == "" and {"attitude", "tracking_error"} <= {figure.name for figure in found.figures}

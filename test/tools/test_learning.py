@@ -325,6 +325,7 @@ def page_file(name: str) -> str:
     return found
 
 
+@pytest.mark.long
 def test_the_program_of_the_page_learns(tmp_path, monkeypatch):
     text = page_file("train.py")
     for long, brief in (("range(8)", "range(2)"), ("steps=40", "steps=12"), ("(12, 4)", "(8, 4)"), ("[-4:]", "[-2:]")):

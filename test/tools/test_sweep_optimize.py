@@ -75,6 +75,7 @@ def test_a_trial_has_the_runs_of_the_study_and_the_goals_are_its_constraints(tmp
     assert set(sweep.judged(rows)) == {2 * best[0].number, 2 * best[0].number + 1}
 
 
+@pytest.mark.long
 def test_equal_tables_for_any_number_of_workers_and_after_kill_9(tmp_path, packages):
     sweep = loaded(tmp_path, packages, text=OPTIMIZE + ROBUST)
     run_sweep(sweep, tmp_path / "whole", 1)

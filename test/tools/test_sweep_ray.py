@@ -32,6 +32,7 @@ def alive() -> int:
     return sum(one["Alive"] for one in ray.nodes())
 
 
+@pytest.mark.long
 def test_no_run_is_lost_or_counted_twice_where_a_node_dies_and_the_rows_are_those_of_one_process(
     cluster, tmp_path, packages, monkeypatch
 ):
