@@ -8,7 +8,7 @@ import robots
 from elastic_base_arms import elastic_base_model
 from random_arms import random_arm
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocating_kernel
 from flexarm_core.reaction_null_space.vibration.arm_dynamics import (
     equation_of_motion,
     pack_arm,
@@ -24,21 +24,21 @@ from flexarm_core.types import ArmState
 GRAVITY = (1.0, -2.0, -9.0)
 
 
-@kernel
+@allocating_kernel
 def terms(arm, tree, q, v, x, xd, H_b, H_bm, H_m, c_b, c_m, dH_bm_qd, weight):
     seen = view_arm(arm)
     indices = view_tree(tree, seen.bodies, seen.from_base, seen.from_world)
     equation_of_motion(seen, indices, q, v, x, xd, H_b, H_bm, H_m, c_b, c_m, dH_bm_qd, weight)
 
 
-@kernel
+@allocating_kernel
 def reaction(arm, tree, q, v, x, xd, qdd, xdd, out):
     seen = view_arm(arm)
     indices = view_tree(tree, seen.bodies, seen.from_base, seen.from_world)
     wrench_on_base(seen, indices, q, v, x, xd, qdd, xdd, out)
 
 
-@kernel
+@allocating_kernel
 def tool(arm, tree, in_world, q, v, x, xd, position, rotation, twist, J_m, J_b, bias):
     seen = view_arm(arm)
     indices = view_tree(tree, seen.bodies, seen.from_base, seen.from_world)
