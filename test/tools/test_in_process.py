@@ -116,6 +116,21 @@ def test_a_gate_holds_a_bending_arm_whose_gains_do_not_bear_the_delay_of_differe
     assert np.abs(run.velocity).max() < 0.05 and np.abs(run.effort).max() < 5.0
 
 
+@pytest.mark.parametrize("late", (0.002, 0.004))
+def test_an_arm_that_bends_is_not_thrown_by_velocities_that_are_late_and_nobody_knows(late):
+    """Its law is not stable with them: 12 times the limit where the gate believed them."""
+    scenario = short("flexible_2r/scenarios/damped", 0.6)
+    law = next(node for node in scenario.nodes if node.executable == "flexible_dynamics_controller")
+    blind = replace(law, parameters=dict(law.parameters) | {"check_gains": False})
+    nodes = tuple(blind if node is law else node for node in scenario.nodes)
+    run = run_in_process(
+        replace(scenario, plant=scenario.plant | {"sensors.joint_velocity.delay": late}, nodes=nodes), Progress("late")
+    )
+    limits = [scenario.true_robot.description.joints[name].velocity_limit for name in run.joint_names]
+    assert (np.abs(run.velocity) / limits).max() < 1.1
+    assert any("older than the positions beside them" in event.message for event in run.events)
+
+
 def test_the_command_does_the_same_to_the_last_bit(tmp_path):
     """More threads of linear algebra than the nodes have would add in another order."""
     file = tmp_path / "damped.yaml"

@@ -24,7 +24,7 @@ from flexarm_tools.wiring.wiring import full_name
 ROOT = Path(__file__).resolve().parents[2]
 ARM, BOOM, BENDING = (ROOT / "urdf" / f"{name}.urdf.xacro" for name in ("arm_7r", "boom_7r", "flexible_2r"))
 # of every node, whatever it does
-COMMON = ("robot_description", "diagnostics", "rosout", "parameter_events")
+COMMON = ("robot_description", "tf_static", "diagnostics", "rosout", "parameter_events")
 STREAM = {"behaviors": ["follow"], "follow.kind": "path", "follow.source": "stream"}
 SURFACE = {
     "surfaces.names": ["wall"],

@@ -41,8 +41,6 @@ from flexarm_core.robot.drive_terms import DriveTerms
 from flexarm_core.turns import TurnCount
 from flexarm_core.types import ArmState, Array, JointReference
 
-LAGS = 2.0  # multiple of a delay of velocities that is counted: it acts on the servo of a stop and on what it observes
-
 
 class HardwareGate:
     """Turns joint references into commands that respect every limit, or into a controlled stop.
@@ -136,7 +134,7 @@ class HardwareGate:
 
     def lag(self, delay: float) -> None:
         """Count that measured velocities are older than their states by ``delay`` [s]: stops act more gently."""
-        self._timing.lag = LAGS * delay
+        self._timing.told = delay
 
     def is_overtaken(self, stamp: int) -> bool:
         """Return whether a state with this stamp [ns] is repeated or out of order: see :meth:`Timing.is_overtaken`."""
@@ -170,7 +168,10 @@ class HardwareGate:
         gap = 0.0 if before is None else (state.stamp - before.stamp) * 1e-9
         if not machine.interrupted:
             self._look_for_gap(gap)
-        if not self._believes(state):
+        measured = state
+        if not timing.told:
+            state, timing.shown = trust.rates.mended(state), trust.rates.delay
+        if not self._believes(state, measured):
             return None
         timing.came(age)
         self._see(state)
@@ -208,7 +209,10 @@ class HardwareGate:
 
     @property
     def doubt(self) -> str:
-        """Why measured efforts at rest do not fit to what the drives add; empty if they may, and in motion."""
+        """What the user must look at: efforts at rest that do not fit to what the drives add, or late velocities."""
+        late = 1e3 * self._trust.rates.measured
+        if late > 0.0 and not self._timing.told:
+            return f"measured velocities are {late:.0f} ms older than the positions beside them: is a filter at work?"
         return self._doubt if self.weighs_efforts else ""
 
     def on_unusable_state(self, stamp: int, reason: str) -> Array | None:
@@ -367,7 +371,7 @@ class HardwareGate:
         self._timing.see(state.stamp)
         self._commands.see(state, self._count.reported)
 
-    def _believes(self, state: ArmState) -> bool:
+    def _believes(self, state: ArmState, measured: ArmState) -> bool:
         """Return whether a state is believed; False: not yet, while nothing is commanded. InputError: it is not.
 
         States that contradict what was believed, or themselves, trip the gate: somebody must look at a sensor. Set
@@ -376,7 +380,7 @@ class HardwareGate:
         law, trusted, effort = self._commands.law, not self._trust.distrusted, self._commands.law.mode == "effort"
         idle, now = self._machine.fallback if effort else not law.rate.any(), self._timing.now()
         try:
-            return self._trust.believes(state, law, now, idle=idle, silent=self._commands.silent)
+            return self._trust.believes(state, measured, law, now, idle=idle, silent=self._commands.silent)
         finally:
             if trusted and self._trust.distrusted:
                 self._machine.trip(self._trust.distrusted, fallback=effort)

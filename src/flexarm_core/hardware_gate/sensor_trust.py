@@ -12,6 +12,7 @@ from flexarm_core.hardware_gate.command_law import CommandLaw
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.probation import Probation
 from flexarm_core.hardware_gate.velocity_check import VelocityCheck
+from flexarm_core.hardware_gate.velocity_delay import VelocityDelay
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 
@@ -27,6 +28,7 @@ class SensorTrust:
         state: newest believed state, None if there is none.
         distrusted: why a sensor is not trusted any more, empty if all are.
         belief: plausibility of single states.
+        rates: by how much measured velocities are late.
         probation: whether joints move as commanded after a sensor was wrong.
     """
 
@@ -36,7 +38,7 @@ class SensorTrust:
         own = np.where(np.isfinite(model.velocity_limit), model.velocity_limit, limits.velocity)
         believed = replace(limits, velocity=np.maximum(limits.velocity, own))
         self.belief = believe(model, believed, lockstep=lockstep)
-        self._velocity = VelocityCheck(believed)
+        self._velocity, self.rates = VelocityCheck(believed), VelocityDelay(believed)
         self.probation = Probation(limits.velocity)
         self.reset()
 
@@ -47,12 +49,14 @@ class SensorTrust:
         self._alone = 0  # states for which it counts that readings of other joints change meanwhile
         self._frozen = -1  # joint whose readings must change before they are trusted again, -1: none
         self.belief.reset()
+        self.rates.reset()
         self.probation.end()
         self.forget()
 
     def forget(self) -> None:
         """Forget the newest state."""
         self.state: ArmState | None = None
+        self._measured: ArmState | None = None  # the same as it was measured
         self._forget_motion()
 
     def unsettle(self) -> None:
@@ -65,13 +69,16 @@ class SensorTrust:
         self._received: ArmState | None = None  # newest state, believed or not
         self._offered: tuple[ArmState, float] | None = None  # newest state that agrees with others, and its arrival [s]
 
-    def believes(self, state: ArmState, law: CommandLaw, now: float, *, idle: bool, silent: bool) -> bool:
+    def believes(
+        self, state: ArmState, measured: ArmState, law: CommandLaw, now: float, *, idle: bool, silent: bool
+    ) -> bool:
         """Return whether a state is believed; False: not yet, while nothing is commanded.
 
         If velocities turn out to be wrong, the newest believed state gets those that the arm must be braked from.
 
         Args:
-            state: received state.
+            state: received state; of late velocities, with better ones.
+            measured: received state as it is.
             law: law of the commands in force.
             now: current time [s].
             idle: whether no command moves the arm.
@@ -84,19 +91,20 @@ class SensorTrust:
             self._consider(state, law, now)
             raise InputError(self.distrusted)
         before, effort, uncommanded = self.state, law.mode == "effort", law.command is None
-        earlier, self._received = self._received, state
+        earlier, self._received = self._received, measured
         known, free, dt = self.belief.sure, silent or uncommanded, _time_between(before, state)
         doubt = self.belief.doubt(state, before, dt, law.caused, idle=idle, coasts=effort, free=free)
         if not doubt and known and before is not None:
-            lie = self._lie(before, state, law, dt)
+            known_as = self._measured if self._measured and self._measured.stamp == before.stamp else before
+            lie = self._lie(before, state, law, dt, known_as, measured)
             if lie and not silent:
                 self.state = replace(before, velocity=self._velocity.velocity(state))
                 self._distrust(lie, before, state, dt)
                 raise InputError(lie)
-            self.state = state
+            self._take(state, measured)
             return True
         if doubt and self.belief.torn and effort and not free and earlier is not None:
-            lie = self._contradiction(earlier, state, _time_between(earlier, state))
+            lie = self._contradiction(earlier, measured, _time_between(earlier, measured))
             if lie and self.belief.torn >= CONTRADICTED:
                 self.state = replace(state, velocity=self._velocity.velocity(state))
                 self._distrust(lie, before, state, dt)
@@ -104,7 +112,7 @@ class SensorTrust:
         else:
             self._velocity.reset()
         if not doubt:
-            self.state = state
+            self._take(state, measured)
             return True
         if effort and known and before is not None and (hidden := self.belief.hidden) is not None:
             self.state = replace(before, velocity=hidden)
@@ -114,6 +122,10 @@ class SensorTrust:
         if not (silent or (doubt is WAITS and uncommanded)):
             raise InputError(doubt)
         return False
+
+    def _take(self, state: ArmState, measured: ArmState) -> None:
+        self.state, self._measured = state, measured
+        self.rates.on_state(measured)
 
     @property
     def bearing(self) -> ArmState | None:
@@ -134,9 +146,11 @@ class SensorTrust:
             self._jumped = np.where(np.abs(jump) > reach, jump, 0.0)
         self.unsettle()
 
-    def _lie(self, before: ArmState, state: ArmState, law: CommandLaw, dt: float) -> str:
+    def _lie(
+        self, before: ArmState, state: ArmState, law: CommandLaw, dt: float, earlier: ArmState, measured: ArmState
+    ) -> str:
         """Return how a joint contradicts itself or its command over many states, empty if none does."""
-        lie = self._contradiction(before, state, dt)
+        lie = self._contradiction(earlier, measured, dt)
         if lie:
             return lie
         if self.probation.active and law.mode == "effort" and law.command is not None:

@@ -16,6 +16,7 @@ from flexarm_core.types import ArmState
 RELIEVED = 0.5  # fraction of the maximum age below which a stop caused by old states may end
 HINTED = 0.33  # multiple of the maximum age that is possible over an elastic base where the motion hints at a delay
 HOPELESS = 2.0  # multiple of the maximum age at which the fallback is requested at once; below it, after blind_time
+LAGS = 2.0  # multiple of a delay of velocities that is counted: it acts on the servo of a stop and on what it observes
 CLOCK_HINT = "; is use_sim_time set as it should be?"
 
 
@@ -32,7 +33,8 @@ class Timing:
         bearable: largest age in effort mode [s].
         late: whether states or commands have been too late, and their age has not dropped below RELIEVED since.
         stale: whether the newest believed state was too old on arrival.
-        lag: age counted for measured velocities beyond that of their state [s]: positions that were differentiated.
+        told: age of the velocities beyond that of their state, as far as it is known [s]: of differentiated ones.
+        shown: the same as far as it shows [s]: see :class:`VelocityDelay`.
     """
 
     def __init__(
@@ -40,7 +42,7 @@ class Timing:
     ) -> None:
         """Measure time with a monotonic clock [s]."""
         self._config, self._clock = config, clock
-        self._elastic, self.lag = model.m > 0, 0.0
+        self._elastic, self.told, self.shown = model.m > 0, 0.0, 0.0
         self.bearable = config.bearable_age(elastic_base=self._elastic)
         self.arrivals = Arrivals(config.patience(limits), config.period)
         self.lateness = Lateness(limits.velocity, self.bearable, config.blind_time)
@@ -77,6 +79,11 @@ class Timing:
     def silence(self) -> float:
         """Time since the newest believed state arrived [s]."""
         return self.now() - self._arrived_at
+
+    @property
+    def lag(self) -> float:
+        """Age that is counted for velocities beyond that of their state [s]."""
+        return LAGS * max(self.told, self.shown)
 
     @property
     def possible_age(self) -> float:

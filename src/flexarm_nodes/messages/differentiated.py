@@ -17,8 +17,8 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from flexarm_core.errors import InputError
-from flexarm_core.kernels.shortest_way import TURN
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.turns import Turns
 from flexarm_core.types import Array
 from flexarm_nodes.messages.cdr import LITTLE_ENDIAN, message_reader, read_count, read_text, stamp_of
 
@@ -28,7 +28,7 @@ MOST = 64  # samples in a window
 INTERVALS = 8  # between samples, of which the shortest is their period
 GAP_WINDOWS, GAP_PERIODS = 4, 3  # a longer gap than both begins a new window
 FIRST_GAP = 250_000_000  # [ns] the same while the period is not known
-QUARTER = 0.25 * TURN  # [rad] that an endless joint moves at most between two samples, at its velocity limit
+QUARTER = 0.5 * math.pi  # [rad] that an endless joint moves at most between two samples, at its velocity limit
 REORDERED = 20_000_000  # [ns] a sample that is older by less came out of order: it has no part in a slope
 KEPT = 8  # lists of names that are remembered
 GROWN = 1.25  # factor by which the delay must have grown to be told again
@@ -49,7 +49,7 @@ class Slope:
             endless: (k,) bool, joints of which the difference of two samples is the shortest way.
             speed: largest velocity of these [rad/s].
         """
-        self._window, self._endless = round(window * 1e9), endless
+        self._window, self._turns = round(window * 1e9), Turns(endless.tolist())
         self._longest = 1e9 * QUARTER / speed if speed > 0.0 else math.inf  # [ns] then the shortest way may be wrong
         self._samples: deque[tuple[int, Array]] = deque(maxlen=MOST)
         self._intervals: deque[int] = deque(maxlen=INTERVALS)
@@ -78,9 +78,7 @@ class Slope:
             if interval > min(max(GAP_WINDOWS * self._window, usual), self._longest):
                 self._begin()
             else:
-                way = position - samples[-1][1]
-                turned = np.logical_and(self._endless, np.abs(way) > 0.5 * TURN)
-                position = samples[-1][1] + np.where(turned, way - TURN * np.round(way / TURN), way)
+                position = samples[-1][1] + self._turns.difference(position, samples[-1][1])
             self._intervals.append(interval)
         samples.append((stamp, position))
         while len(samples) > 2 and self._is_spare(stamp):

@@ -109,7 +109,7 @@ class ArmNode(LifecycleNode):
         self._new_rates: Callable[[], Differentiated] | None = None  # makes what differentiates positions
         self._rates: dict[int, Differentiated] = {}  # by subscription
         self.velocity_delay = 0.0
-        self.dynamic: bool = self.table.values()["dynamic_joint_states"]
+        self.dynamic = bool(self.get_parameter("dynamic_joint_states").value)
         self.take_sensors: Callable[[DynamicStates], None] = lambda states: None
         self._base_state: Subscription | None = None
         self._sent_along: float | None = None  # when the task that measures the queueing delay was queued [s]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,6 +14,8 @@ from flexarm_tools.faults.fault import FOREVER, Fault, State
 
 JUMP = 0.1, 1.0  # [rad | m] size of a jump
 SCALE = 0.0, 0.6  # range of the factor on velocities
+LATE = 0.002, 0.01  # [s]
+KEPT = 64  # velocities that are kept, more than are as old as LATE
 READS = r"believ|position|velocity|readings|frozen|command|reset|late|track|limit|state|reference"
 
 
@@ -130,6 +133,27 @@ class VelocitiesHeld(SensorFault):
         velocity[held] = first.velocity[held]
 
 
+class VelocitiesLate(SensorFault):
+    """The velocities of all joints are late, as those of a filter are; the positions are not."""
+
+    name, what = "velocities_late", "velocities of all joints are 2 to 10 ms late, positions are not"
+
+    def draw(self) -> None:
+        super().draw()
+        self.size = float(self.rng.uniform(*LATE))
+        self._seen: deque[tuple[float, Array]] = deque(maxlen=KEPT)
+
+    def state(self, state: State, now: float) -> Sequence[tuple[float, State]]:
+        if isinstance(state, ArmState):
+            self._seen.append((now, state.velocity))
+        return super().state(state, now)
+
+    def spoil(self, position: Array, velocity: Array, first: ArmState) -> None:
+        times, seen = (np.array(part) for part in zip(*self._seen, strict=True))
+        for i in range(velocity.size):
+            velocity[i] = np.interp(times[-1] - self.size, times, seen[:, i])
+
+
 class EncoderDrifts(SensorFault):
     """The position of a joint drifts, and its velocity with it."""
 
@@ -172,5 +196,5 @@ class SensorNoise(Fault):
 
 SENSOR_FAULTS = (
     EncoderStuck, PositionStuck, EncoderBackward, JointsSwapped, EncoderJumps, VelocitiesScaled, VelocitiesHeld,
-    EncoderDrifts, SensorNoise,
+    VelocitiesLate, EncoderDrifts, SensorNoise,
 )  # fmt: skip

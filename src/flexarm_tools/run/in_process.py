@@ -403,7 +403,7 @@ class ProcessRun:
             if level != OK:
                 remarks.append(f"{name}: {text}")
         status = self.gate.status
-        level, text = gate_words(status, topics.RESET_GATE, warning="; ".join(remarks))
+        level, text = gate_words(status, topics.RESET_GATE, warning="; ".join(remarks) or self.gate.doubt)
         self._tell(CONTROL_LOOP, level, text, tick.stamp)
 
     def _tell(self, source: str, level: bytes, text: str, stamp: int) -> None:

@@ -1,0 +1,127 @@
+"""VelocityDelay: finds velocities that are later than the positions beside them, and replaces them by better ones."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import replace
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from flexarm_core.compiled import allocate, kernel, views
+from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.types import ArmState, Array
+
+INTERVAL = 0.004  # [s] length of the intervals that are compared: noise of a velocity counts once for each
+MEMORY = 0.3  # [s] time constant with which earlier intervals are forgotten
+LEAST = 4.0  # number of intervals before a delay is told
+SURE = 4.0  # standard errors by which a delay must differ from what is believed
+SPAN, OLD = 0.002, 0.02  # [s] over which positions are differentiated at least, and at most
+BETTER = 1.25  # multiple of the delay of these velocities that measured ones must have, to be replaced
+KEPT = 16  # states of which the positions are kept
+SHORTEST, LONGEST = 6e-4, 0.02  # [s] shorter delays do no harm; longer ones are not told from other errors
+
+
+class VelocityDelay:
+    """Compares the motion of the position with the integral of the velocity, joint by joint.
+
+    Drives filter velocities, or take them from differences of positions. A velocity that is late by d,
+    ``v(t) = dp/dt (t - d)``, leaves ``y = p(t + T) - p(t) - int v dt = d (v(t + T) - v(t)) + O(d^2)``: d is the slope
+    of y over the change of velocity, by least squares over many intervals T. Noise of either makes it smaller.
+
+    Where that is worse, differences of positions over SPAN stand for the velocities: late by half of it.
+
+    Attributes:
+        measured: delay of the measured velocities [s]; 0 if none is sure.
+        delay: delay of the velocities that are used [s].
+    """
+
+    def __init__(self, limits: JointLimits) -> None:
+        """Compare the readings of joints with these limits."""
+        n = limits.velocity.size
+        self._memory, self._rows = allocate(_view, n)
+        none = np.zeros(n)
+        _compare(none, none, none, none, 1.0, self._memory)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all motion."""
+        self._memory[:] = 0.0
+        self.delay = self.measured = 0.0
+        self._before: ArmState | None = None
+        self._positions: deque[tuple[int, Array]] = deque(maxlen=KEPT)
+
+    def mended(self, state: ArmState) -> ArmState:
+        """Return a state, with velocities of its positions if those are later than these."""
+        self.delay = self.measured
+        if self.measured == 0.0:
+            return state
+        for stamp, position in reversed(self._positions):
+            time = (state.stamp - stamp) * 1e-9
+            if time > OLD or self.measured < BETTER * 0.5 * time:
+                break
+            if time >= SPAN - 1e-9:
+                self.delay = 0.5 * time
+                return replace(state, velocity=(state.position - position) / time)
+        return state
+
+    def on_state(self, state: ArmState) -> None:
+        """Compare a believed state, as it was measured, with the one before."""
+        before, self._before = self._before, state
+        if before is None or not 0 < state.stamp - before.stamp <= OLD * 1e9:
+            self._rows.time[:] = 0.0
+            self._positions.clear()
+        else:
+            parts = before.position, before.velocity, state.position, state.velocity
+            self.measured = _compare(*parts, (state.stamp - before.stamp) * 1e-9, self._memory)
+        self._positions.append((state.stamp, state.position))
+
+
+class _Rows(NamedTuple):
+    """Sums over the intervals."""
+
+    time: Annotated[Array, 1]  # since the interval began [s]
+    intervals: Annotated[Array, 1]  # how many there were, fading
+    begin: Annotated[Array, "n"]  # velocity at the begin of the interval
+    motion: Annotated[Array, "n"]  # y of the interval
+    changes: Annotated[Array, "n"]  # sum of squares of the changes x of velocity, fading
+    products: Annotated[Array, "n"]  # sum of x y
+    motions: Annotated[Array, "n"]  # sum of squares of y
+    delay: Annotated[Array, "n"]  # delay that is believed [s]
+
+
+_view = views(_Rows, "n")
+
+
+@kernel
+def _compare(
+    position_before: Array, velocity_before: Array, position: Array, velocity: Array, dt: float, memory: Array
+) -> float:
+    """Add the motion between two states; return the largest delay [s]."""
+    n = position.shape[0]
+    r = _view(memory, n)
+    if r.time[0] == 0.0:
+        for i in range(n):
+            r.begin[i], r.motion[i] = velocity_before[i], 0.0
+    r.time[0] += dt
+    for i in range(n):
+        r.motion[i] += position[i] - position_before[i] - 0.5 * (velocity_before[i] + velocity[i]) * dt
+    largest, ends = 0.0, r.time[0] >= INTERVAL
+    kept = math.exp(-r.time[0] / MEMORY)
+    if ends:
+        r.time[0], r.intervals[0] = 0.0, kept * r.intervals[0] + 1.0
+    for i in range(n):
+        if ends:
+            x, y = velocity[i] - r.begin[i], r.motion[i]
+            r.changes[i] = kept * r.changes[i] + x * x
+            r.products[i] = kept * r.products[i] + x * y
+            r.motions[i] = kept * r.motions[i] + y * y
+            if r.intervals[0] >= LEAST and r.changes[i] > 0.0:
+                slope = r.products[i] / r.changes[i]
+                rest = max(r.motions[i] - slope * r.products[i], 0.0) / (r.intervals[0] - 1.0)
+                unsure = SURE * math.sqrt(rest / r.changes[i])
+                believed = min(max(r.delay[i], slope - unsure), slope + unsure)
+                r.delay[i] = min(believed, LONGEST) if believed >= SHORTEST else 0.0
+        largest = max(largest, r.delay[i])
+    return largest
