@@ -98,7 +98,7 @@ class SensorTrust:
             known_as = self._measured if self._measured and self._measured.stamp == before.stamp else before
             lie = self._lie(before, state, law, dt, known_as, measured)
             if lie and not silent:
-                self.state = replace(before, velocity=self._velocity.velocity(state))
+                self.state = replace(before, velocity=self._velocity.velocity(measured))
                 self._distrust(lie, before, state, dt)
                 raise InputError(lie)
             self._take(state, measured)
@@ -106,7 +106,7 @@ class SensorTrust:
         if doubt and self.belief.torn and effort and not free and earlier is not None:
             lie = self._contradiction(earlier, measured, _time_between(earlier, measured))
             if lie and self.belief.torn >= CONTRADICTED:
-                self.state = replace(state, velocity=self._velocity.velocity(state))
+                self.state = replace(state, velocity=self._velocity.velocity(measured))
                 self._distrust(lie, before, state, dt)
                 raise InputError(lie)
         else:

@@ -15,7 +15,8 @@ from flexarm_core.types import ArmState, Array
 
 INTERVAL = 0.004  # [s] length of the intervals that are compared: noise of a velocity counts once for each
 MEMORY = 0.3  # [s] time constant with which earlier intervals are forgotten
-LEAST = 4.0  # number of intervals before a delay is told
+LEAST = 5.0  # number of intervals before a delay is told
+ALIKE = 1e-3  # share of the changes that the integrals must leave, to tell a delay from a scale
 SURE = 4.0  # standard errors by which a delay must differ from what is believed
 SPAN, OLD = 0.002, 0.02  # [s] over which positions are differentiated at least, and at most
 BETTER = 1.25  # multiple of the delay of these velocities that measured ones must have, to be replaced
@@ -26,9 +27,10 @@ SHORTEST, LONGEST = 6e-4, 0.02  # [s] shorter delays do no harm; longer ones are
 class VelocityDelay:
     """Compares the motion of the position with the integral of the velocity, joint by joint.
 
-    Drives filter velocities, or take them from differences of positions. A velocity that is late by d,
-    ``v(t) = dp/dt (t - d)``, leaves ``y = p(t + T) - p(t) - int v dt = d (v(t + T) - v(t)) + O(d^2)``: d is the slope
-    of y over the change of velocity, by least squares over many intervals T. Noise of either makes it smaller.
+    Drives filter velocities, or take them from differences of positions. A velocity that is late by d and wrong by a
+    factor, ``(1 + s) v(t) = dp/dt (t - d)``, leaves ``y = p(t + T) - p(t) - z = d x + s z + O(d^2)``, with the change
+    of velocity ``x = v(t + T) - v(t)`` and its integral z: d by least squares over many intervals T. So neither a
+    scale nor a position that stands still (``s = -1``) counts as a delay; noise makes d smaller.
 
     Where that is worse, differences of positions over SPAN stand for the velocities: late by half of it.
 
@@ -84,10 +86,14 @@ class _Rows(NamedTuple):
     time: Annotated[Array, 1]  # since the interval began [s]
     intervals: Annotated[Array, 1]  # how many there were, fading
     begin: Annotated[Array, "n"]  # velocity at the begin of the interval
-    motion: Annotated[Array, "n"]  # y of the interval
-    changes: Annotated[Array, "n"]  # sum of squares of the changes x of velocity, fading
-    products: Annotated[Array, "n"]  # sum of x y
-    motions: Annotated[Array, "n"]  # sum of squares of y
+    moved: Annotated[Array, "n"]  # motion of the position in the interval
+    integral: Annotated[Array, "n"]  # z of the interval
+    xx: Annotated[Array, "n"]  # fading sums of products
+    xz: Annotated[Array, "n"]
+    zz: Annotated[Array, "n"]
+    xy: Annotated[Array, "n"]
+    zy: Annotated[Array, "n"]
+    yy: Annotated[Array, "n"]
     delay: Annotated[Array, "n"]  # delay that is believed [s]
 
 
@@ -103,25 +109,27 @@ def _compare(
     r = _view(memory, n)
     if r.time[0] == 0.0:
         for i in range(n):
-            r.begin[i], r.motion[i] = velocity_before[i], 0.0
+            r.begin[i], r.moved[i], r.integral[i] = velocity_before[i], 0.0, 0.0
     r.time[0] += dt
     for i in range(n):
-        r.motion[i] += position[i] - position_before[i] - 0.5 * (velocity_before[i] + velocity[i]) * dt
+        r.moved[i] += position[i] - position_before[i]
+        r.integral[i] += 0.5 * (velocity_before[i] + velocity[i]) * dt
     largest, ends = 0.0, r.time[0] >= INTERVAL
     kept = math.exp(-r.time[0] / MEMORY)
     if ends:
         r.time[0], r.intervals[0] = 0.0, kept * r.intervals[0] + 1.0
     for i in range(n):
         if ends:
-            x, y = velocity[i] - r.begin[i], r.motion[i]
-            r.changes[i] = kept * r.changes[i] + x * x
-            r.products[i] = kept * r.products[i] + x * y
-            r.motions[i] = kept * r.motions[i] + y * y
-            if r.intervals[0] >= LEAST and r.changes[i] > 0.0:
-                slope = r.products[i] / r.changes[i]
-                rest = max(r.motions[i] - slope * r.products[i], 0.0) / (r.intervals[0] - 1.0)
-                unsure = SURE * math.sqrt(rest / r.changes[i])
-                believed = min(max(r.delay[i], slope - unsure), slope + unsure)
+            x, z, y = velocity[i] - r.begin[i], r.integral[i], r.moved[i] - r.integral[i]
+            r.xx[i], r.xz[i], r.zz[i] = kept * r.xx[i] + x * x, kept * r.xz[i] + x * z, kept * r.zz[i] + z * z
+            r.xy[i], r.zy[i], r.yy[i] = kept * r.xy[i] + x * y, kept * r.zy[i] + z * y, kept * r.yy[i] + y * y
+            det = r.xx[i] * r.zz[i] - r.xz[i] * r.xz[i]
+            if r.intervals[0] >= LEAST and det > ALIKE * r.xx[i] * r.zz[i]:
+                late = (r.xy[i] * r.zz[i] - r.zy[i] * r.xz[i]) / det
+                scale = (r.zy[i] * r.xx[i] - r.xy[i] * r.xz[i]) / det
+                rest = max(r.yy[i] - late * r.xy[i] - scale * r.zy[i], 0.0) / (r.intervals[0] - 2.0)
+                unsure = SURE * math.sqrt(rest * r.zz[i] / det)
+                believed = min(max(r.delay[i], late - unsure), late + unsure)
                 r.delay[i] = min(believed, LONGEST) if believed >= SHORTEST else 0.0
         largest = max(largest, r.delay[i])
     return largest

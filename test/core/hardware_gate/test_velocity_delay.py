@@ -68,6 +68,23 @@ def test_differences_of_positions_over_a_sample_are_late_by_half_of_it():
     assert found.measured == pytest.approx(0.5 * step, rel=0.05)
 
 
+@pytest.mark.parametrize("scale", (0.0, 0.5, 1.5))
+@pytest.mark.parametrize("seed", range(10))
+def test_a_wrong_scale_is_no_delay_and_neither_is_a_position_that_stands_still(scale, seed):
+    """Constant accelerations, where the change of velocity and its integral grow together."""
+    rng = np.random.default_rng(seed)
+    stands, time, p, v, a, most = seed % 2, 0.0, *np.zeros((3, 2)), 0.0
+    found = VelocityDelay(limits(2))
+    for k in range(1500):
+        a = rng.uniform(-10.0, 10.0, 2) if k % 150 == 0 else a
+        p, v, time = p + 1e-3 * v + 5e-7 * a, v + 1e-3 * a, time + 1e-3
+        shown = 0.0 * p if stands else p
+        velocity = v if stands else scale * v
+        found.on_state(ArmState(round(time * 1e9), shown, velocity + 1e-3 * rng.standard_normal(2), *np.zeros((2, 0))))
+        most = max(most, found.measured)
+    assert most == 0.0
+
+
 def test_a_silence_and_a_clock_set_back_are_no_motion():
     found, rng = VelocityDelay(limits(2)), np.random.default_rng(2)
     for k in range(200):
