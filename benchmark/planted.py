@@ -372,16 +372,16 @@ PLANTED = (
         "        if quiet and r.judged[i] == 0.0:", "        if False:", f"{CORE_TESTS}/test_stillness.py",
     ),
     Planted(
-        "velocities may be half of what they are", f"{GATE}/velocity_check.py",
+        "velocities may be half of what they are", f"{GATE}/velocities/velocity_check.py",
         "SHARE = 0.3", "SHARE = 0.7", f"{CORE_TESTS}/test_velocity_check.py",
     ),
     Planted(
-        "a small bias of a velocity adds up for ever", f"{GATE}/velocity_check.py",
+        "a small bias of a velocity adds up for ever", f"{GATE}/velocities/velocity_check.py",
         "kept, soon = np.exp(-dt / np.array(WINDOWS))", "kept, soon = np.ones(2)",
         f"{CORE_TESTS}/test_velocity_check.py",
     ),
     Planted(
-        "motion of long ago hides a velocity that reads 0", f"{GATE}/velocity_check.py",
+        "motion of long ago hides a velocity that reads 0", f"{GATE}/velocities/velocity_check.py",
         "WINDOWS = (0.2, 0.04)", "WINDOWS = (0.2, 0.2)", f"{CORE_TESTS}/test_velocity_check.py",
     ),
     Planted(
@@ -408,7 +408,7 @@ PLANTED = (
         f"{CORE_TESTS}/test_tool_load.py",
     ),
     Planted(
-        "the arm is braked from the velocity that lies", f"{GATE}/velocity_check.py",
+        "the arm is braked from the velocity that lies", f"{GATE}/velocities/velocity_check.py",
         "np.where(doubted, rate, state.velocity)", "state.velocity",
         f"{CORE_TESTS}/test_velocity_check.py",
     ),

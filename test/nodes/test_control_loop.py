@@ -138,6 +138,7 @@ def test_every_status_of_a_stage_is_said_under_its_own_name_with_its_level(live,
 def test_a_stop_is_said_where_no_joint_state_comes_any_more_and_then_the_wish_for_the_fallback(loop):
     for received in loop.received.values():
         received.clear()
+    send_states(loop)
     last = time.monotonic()
     stopped = heard(loop, "controlled stop: no joint state for", state="controlled stop", fallback="no")
     fallen = heard(loop, "no usable joint state for", fallback="yes")

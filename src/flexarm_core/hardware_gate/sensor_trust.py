@@ -11,8 +11,8 @@ from flexarm_core.hardware_gate.belief import CONTRADICTED, REACH, RESOLUTION, W
 from flexarm_core.hardware_gate.command_law import CommandLaw
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.probation import Probation
-from flexarm_core.hardware_gate.velocity_check import VelocityCheck
-from flexarm_core.hardware_gate.velocity_delay import VelocityDelay
+from flexarm_core.hardware_gate.velocities.velocity_check import VelocityCheck
+from flexarm_core.hardware_gate.velocities.velocity_delay import VelocityDelay
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 

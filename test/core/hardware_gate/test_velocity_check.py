@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flexarm_core.hardware_gate.limits import JointLimits
-from flexarm_core.hardware_gate.velocity_check import VelocityCheck
+from flexarm_core.hardware_gate.velocities.velocity_check import VelocityCheck
 from flexarm_core.types import ArmState
 
 NONE, DT = np.zeros(0), 0.004

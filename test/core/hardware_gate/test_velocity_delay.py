@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flexarm_core.hardware_gate.limits import JointLimits
-from flexarm_core.hardware_gate.velocity_delay import VelocityDelay
+from flexarm_core.hardware_gate.velocities.velocity_delay import VelocityDelay
 from flexarm_core.types import ArmState
 
 WAVES = 6

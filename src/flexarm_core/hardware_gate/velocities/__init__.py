@@ -1,0 +1,1 @@
+"""Whether measured velocities are right and in time."""
