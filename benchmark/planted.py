@@ -408,6 +408,16 @@ PLANTED = (
         f"{CORE_TESTS}/test_tool_load.py",
     ),
     Planted(
+        "a velocity of a wrong scale counts as late", f"{GATE}/velocities/velocity_delay.py",
+        "late = (r.xy[i] * r.zz[i] - r.zy[i] * r.xz[i]) / det", "late = r.xy[i] / r.xx[i]",
+        f"{CORE_TESTS}/test_velocity_delay.py",
+    ),
+    Planted(
+        "late velocities are found and used", f"{GATE}/velocities/velocity_delay.py",
+        "return replace(state, velocity=(state.position - position) / time)", "return state",
+        f"{CORE_TESTS}/test_velocity_delay.py",
+    ),
+    Planted(
         "the arm is braked from the velocity that lies", f"{GATE}/velocities/velocity_check.py",
         "np.where(doubted, rate, state.velocity)", "state.velocity",
         f"{CORE_TESTS}/test_velocity_check.py",

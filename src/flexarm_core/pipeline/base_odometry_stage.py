@@ -75,7 +75,6 @@ class BaseOdometryStage(Stage):
         if np.linalg.matrix_rank(jacobian, LEAST_RANK) < model.m:
             raise ConfigError(f"the pose of '{link}' does not tell the elastic joints {', '.join(elastic)}")
         self._newest: tuple[int, Array, Array] | None = None
-        self._refused = "no pose of the base has come yet"
         self.distance, self.angle = 0.0, 0.0
 
     def reset(self) -> None:
@@ -123,7 +122,7 @@ class BaseOdometryStage(Stage):
             InputError: no pose has come, or the newest one is too old, or too far ahead.
         """
         if self._newest is None:
-            raise InputError(self._refused)
+            raise InputError("no pose of the base has come yet")
         stamp, position, rate = self._newest
         age = (tick.stamp - stamp) * 1e-9
         if abs(age) > self.config.max_age:

@@ -20,10 +20,11 @@ class StaticFrames:
     def __init__(self, links: Collection[str], prefix: str = "") -> None:
         """Know the links of a robot; in TF their names have this prefix."""
         self._links, self._prefix = frozenset(links), prefix
+        self._parents: dict[str, str] = {}
         self._near: dict[str, dict[str, Array]] = {}  # by frame and frame: pose (4, 4) of the second in the first
 
     def take(self, message: Any) -> None:
-        """Take transforms (tf2_msgs/TFMessage); later ones replace those of the same frames.
+        """Take transforms (tf2_msgs/TFMessage); later ones replace those of the same frame, which has one parent.
 
         Raises:
             InputError: some are no poses; the others are taken.
@@ -41,8 +42,12 @@ class StaticFrames:
             if not np.isfinite(pose).all():
                 wrong.append(f"'{child}' in '{parent}'")
                 continue
-            if child not in self._near and len(self._near) >= MOST:
+            if len(self._near) >= MOST and not {parent, child} <= self._near.keys():
                 continue
+            before = self._parents.get(child)
+            if before is not None and before != parent:  # it has been moved to another frame
+                del self._near[before][child], self._near[child][before]
+            self._parents[child] = parent
             inverse = np.eye(4)
             inverse[:3, :3], inverse[:3, 3] = pose[:3, :3].T, -pose[:3, :3].T @ pose[:3, 3]
             self._near.setdefault(parent, {})[child] = pose
