@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,7 @@ from flexarm_tools.recording.recording import Recording, RunEvent
 SOMETIMES_TRUE = (topics.TRUE_FLEXIBLE_STATE, topics.TRUE_CONTACT_WRENCH, topics.TRUE_JOINT_FRICTION)
 LEVELS = {DiagnosticStatus.OK: "info", DiagnosticStatus.WARN: "warn"}
 reader_of = cache(message_reader)
+BEHIND = 250  # ticks by which a topic may be behind; it has ended if it is more
 TAKE_PERIOD = 0.01  # [s] wall time between two polls of the subscriptions
 
 
@@ -156,11 +158,15 @@ class Recorder:
         awaited += [topic for topic in SOMETIMES_TRUE if self._raw[topic]]
         return all(len(self._raw[topic]) >= ticks for topic in awaited)
 
-    def lacks_last_answer(self) -> bool:
-        """Return whether a topic has messages of the two ticks before the last, and none of the last tick."""
-        before = [stamp_of(state) for state in self._raw[topics.TRUE_JOINT_STATES][-3:-1]]
-        newest = ([stamp_of(sample) for sample in samples[-2:]] for samples in self._raw.values())
-        return len(before) == 2 and before in newest
+    def ticks_behind(self) -> int:
+        """Return by how many ticks a topic is behind the last one, at least; 0: none is.
+
+        Counted are topics whose newest two messages are of two ticks in a row, the newest of the last BEHIND ticks.
+        """
+        ticks = [stamp_of(state) for state in self._raw[topics.TRUE_JOINT_STATES][-BEHIND:]]
+        left = {pair: len(ticks) - 2 - k for k, pair in enumerate(pairwise(ticks))}
+        newest = ((stamp_of(some[-2]), stamp_of(some[-1])) for some in self._raw.values() if len(some) > 1)
+        return min((found for pair in newest if (found := left.get(pair, 0))), default=0)
 
     def finish(self, outcome: Outcome) -> Recording:
         """Deserialize the samples and return the recording."""

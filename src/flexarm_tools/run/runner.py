@@ -39,6 +39,7 @@ ASLEEP_AT_START = 60.0  # [s] wall time for which an awaited node may be idle
 MOST_RELEASES = 5  # number of states per run that may stay unanswered
 QUIET_TIME = 0.3  # [s] wall time without a message after which no more are expected
 LAST_ANSWER = LOCKSTEP_WAIT  # [s] further wall time for nodes that lack the last answer: they may wait so long
+CATCHES_UP = 2.0  # [s] the same for nodes that lack several: they go on when they get a processor
 DISCOVERY_TIMEOUT = 30.0  # [s] wall time for the recorder and the publishers to discover each other
 ARRIVAL_TIMEOUT = 10.0  # [s] wall time, longer than the middleware needs to resend a lost message (3 s)
 SETTLE_TIME = 0.5  # [s] wall time for peers to discover each other before the first tick
@@ -215,7 +216,8 @@ class Runner:
             nonlocal count, quiet
             if (now := recorder.take()) != count:
                 count, quiet = now, time.monotonic() + QUIET_TIME
-            patience = LAST_ANSWER if recorder.lacks_last_answer() else 0.0
+            behind = recorder.ticks_behind()
+            patience = 0.0 if behind == 0 else LAST_ANSWER if behind == 1 else CATCHES_UP
             return recorder.complete(ticks) and time.monotonic() > quiet + patience
 
         with contextlib.suppress(
