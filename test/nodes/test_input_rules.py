@@ -119,6 +119,7 @@ def new_run(process) -> Host:
 
 def test_a_late_reference_answers_no_stamp_that_is_answered_and_is_used_for_the_next(host):
     host.state(1)
+    host.says("waits for references of other nodes: tool")  # so that the first is there before the second
     host.state(2)
     host.says("no tool reference has come")  # for the first, which the second ended the wait of
     host.give(1)
