@@ -503,6 +503,10 @@ PLANTED = (
         "a boom is held more softly than it weighs", f"{GATE}/softness.py",
         "    return stiffness\n", "    return 0.0 * stiffness\n", f"{CORE_TESTS}/test_softness.py",
     ),
+    Planted(
+        "an arm whose links bend is braked by its rigid model where nothing is measured", f"{GATE}/braking.py",
+        "self._soft is not None and self._soft.fading > 0.0", "False", f"{CORE_TESTS}/test_softness.py",
+    ),
     # Who may do what
     Planted(
         "links in a name are followed out of the folder", "flexarm_core/file_folder.py",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexarm_core.entrance import numbers
+from flexarm_core.entrance import number, numbers
 from flexarm_core.hardware_gate.softness import Softness
 from flexarm_core.types import ArmState, Array
 
@@ -40,6 +40,25 @@ class Braking:
     def release(self) -> None:
         """Release the hold position: the joints are held where they next come to rest."""
         self._hold: Array | None = None
+
+    @property
+    def fades(self) -> bool:
+        """Whether efforts fade while nothing is measured, as links bend; otherwise the predicted motion is braked."""
+        return self._soft is not None and self._soft.fading > 0.0
+
+    def fade(self, before: Array, kept: Array, unseen: float, dt: float) -> Array:
+        """Return the effort (n,) while nothing is measured: straight from the one before to the one that is kept.
+
+        Args:
+            before: (n,) effort in force.
+            kept: (n,) effort that keeps the velocity, or bears the arm.
+            unseen: time for which nothing has been measured [s].
+            dt: time since the last command [s].
+        """
+        dt, unseen = number("dt", dt, 1e-9), number("unseen", unseen, 0.0)
+        left = 0.0 if self._soft is None else self._soft.fading - (unseen - dt)
+        faded: Array = before + dt / max(left, dt) * (kept - before)
+        return faded
 
     def see(self, position: Array) -> None:
         """Check the hold position against the first measured position (n,) after missing states.

@@ -141,7 +141,8 @@ class Commands:
 
         Args:
             state: newest believed state.
-            brakes: whether efforts brake the arm, else they keep its velocity; set points always come to rest.
+            brakes: whether efforts brake the arm, else they keep its velocity; set points always come to rest. Efforts
+                of an arm whose links bend always fade to those that keep it.
             bears: whether efforts only compensate gravity.
         """
         law, dt = self.law, self._config.period
@@ -149,13 +150,18 @@ class Commands:
             dt = min(max(self._timing.now() - self._given_at, 1e-4), self._config.state_timeout)
         if law.mode != "effort":
             return self.give(law.brake(state, dt), dt)
-        load = law.load(state)
+        load, before = law.load(state), law.command if law.command is not None else self._model.gravity_effort(state)
+        fades = law.braking.fades
         if bears:
             self._predicted = self._prediction.rest() or state
-            return self.give(law.bear(self._predicted, dt), dt)
-        effort = law.command if law.command is not None else self._model.gravity_effort(state)
-        predicted = self._predicted = self._prediction.advance(state, effort - law.friction - load, dt)
-        return self.give(law.brake(predicted, dt, predicted=True) if brakes else law.coast(predicted, dt), dt)
+            effort = law.bear(self._predicted, dt)
+        else:
+            self._predicted = self._prediction.advance(state, before - law.friction - load, dt)
+            coasts = fades or not brakes
+            effort = law.coast(self._predicted, dt) if coasts else law.brake(self._predicted, dt, predicted=True)
+        if fades:
+            effort = law.braking.fade(before, effort, self._timing.silence, dt)
+        return self.give(effort, dt)
 
     def rest(self, state: ArmState) -> Array | None:
         """Return the last command before control ends: gravity effort at the last posture, zero velocity, or None."""

@@ -11,6 +11,10 @@ but its motor moves only ``D`` at once, before the link bends. A damper ``k_d H`
 sampled with period ``t``, so the bandwidth of the braking servo is at most ``D / (2 t H)``, with ``D`` of a model that
 has more modes than are told. The stiffness that this
 leaves may be less than that of the weight, below which an error of the weight moves a joint far: it is kept.
+
+Where nothing is measured, the motion of links that bend cannot be predicted by the rigid model, and a stop takes longer
+than the arm may go unmeasured. So efforts only fade, to those that keep the velocity, within half a period: what the
+links store is not let go at once, and the arm gets little faster meanwhile.
 """
 
 from __future__ import annotations
@@ -39,12 +43,14 @@ class Softness:
         acceleration: (n,) deceleration from the velocity limit that takes a period of the softest link [rad/s^2].
         bandwidth: (n,) largest bandwidth of the servo that brakes and holds [rad/s].
         stiffness: (n,) least stiffness of that servo, per inertia [1/s^2].
+        fading: time in which efforts fade where nothing is measured [s]; 0: no link bends.
     """
 
     rise: Array
     acceleration: Array
     bandwidth: Array
     stiffness: Array
+    fading: float = 0.0
 
     def stopping_time(self, speed: Array, acceleration: Array) -> float:
         """Return how long a stop takes longest, from speeds (n,) at decelerations (n,) [s]."""
@@ -92,7 +98,7 @@ def softness(model: ArmModel, velocity: Array, acceleration: Array, period: floa
         at_once = 1.0 / np.diag(np.linalg.inv(M))[flexible.actuated]
         least = np.minimum(least, MARGIN * at_once / (period * own))
         stiffness = np.maximum(stiffness, _weight_stiffness(model, posture) / own)
-    return Softness(rise, slow, least, stiffness)
+    return Softness(rise, slow, least, stiffness, 0.5 * links)
 
 
 def softest_period(model: ArmModel) -> tuple[float, float]:

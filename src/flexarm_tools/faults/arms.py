@@ -14,6 +14,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState, Array
+from flexarm_sim.backends import make_backend
 from flexarm_sim.friction.friction import JointFriction
 from flexarm_tools.faults.random_arm import random_arm
 from flexarm_tools.graph.packages import AmentPackages
@@ -26,6 +27,7 @@ OURS = {  # arms on an elastic base are weightless: with gravity they would firs
     "boom_7r": WEIGHTLESS,
 }
 FLOATING = ("planar_3r", "boom_7r")
+BENDING = ("flexible_2r", "flexible_3r")  # their links have modes that the gate does not know; weightless
 RANDOM, LIGHT_WRIST = "random", "light_wrist"  # arms that are drawn
 MASS_ERROR = 0.1  # largest relative error of each link's mass and inertia
 FRICTION_SHARE = 0.02  # largest Coulomb friction relative to the effort limit
@@ -47,10 +49,9 @@ class Arm:
 
     def backend(self, text: str, max_step: float = 0.001) -> Any:
         """Create the plant of a robot description, with a different dynamics engine than the gate's model."""
-        from flexarm_sim.mujoco.backend import MujocoBackend
-
         plant = parse_robot_description(text)
-        return MujocoBackend(plant, gravity=self.gravity, max_step=max_step, friction=self.friction)
+        engine = "flexible_dynamics" if plant.flexible_links else "mujoco"  # a chain of segments takes much longer
+        return make_backend(engine, plant, gravity=self.gravity, max_step=max_step, friction=self.friction)
 
 
 def promised_acceleration(velocity_limit: Array) -> Array:
@@ -64,7 +65,7 @@ def draw_arm(rng: np.random.Generator, name: str, mode: str) -> Arm:
         text, direction = random_arm(rng, light_wrist=name == LIGHT_WRIST)
         gravity = (float(direction[0]), float(direction[1]), float(direction[2]))
     else:
-        text, gravity = _own_text(name), OURS[name]
+        text, gravity = _own_text(name), OURS.get(name, WEIGHTLESS)
     model = ArmModel(parse_robot_description(text), gravity=gravity)
     share = rng.uniform(0.0, 1.0) * (1.0 if mode == "effort" else LEFT_BY_DRIVES)
     rubbing = share * FRICTION_SHARE * model.effort_limit

@@ -46,6 +46,7 @@ class Fault:
         modes: command modes in which it can occur.
         layouts: layouts in which it can occur: references of a control loop never leave its process.
         random_arms: names of the random arms to choose from.
+        bends: whether it can occur on an arm whose links bend.
         pairs: whether it can occur together with another one.
         law: what the source of references does, and how; other than MOVES, references always come from the campaign.
         core: whether it can be tried on the core gate; else only on nodes.
@@ -75,6 +76,7 @@ class Fault:
     modes: tuple[str, ...] = MODES
     layouts: tuple[str, ...] = LAYOUTS
     random_arms: tuple[str, ...] = (RANDOM,)
+    bends = True
     pairs = True
     law = MOVES
     core = True

@@ -31,7 +31,7 @@ class Judge:
     - Position: a joint may go as far beyond a limit as it must from where it was at the latest when the gate could
       react, with the deceleration that the gate promises.
     - Acceleration: the mean over WINDOW, while the gate has timely measurements, its commands reach the drives, nothing
-      else moves or holds the arm, and the arm carries what is told.
+      else moves or holds the arm, and the arm carries what is told; links that bend store and return motion.
     - Rest: a law that holds a posture, and holds it without a gate, holds it with one.
     - Base: a deflection beyond the limit of an elastic joint must trip a gate that can see it.
     """
@@ -45,6 +45,7 @@ class Judge:
         self._acceleration = promised_acceleration(model.velocity_limit)
         elastic = [model.description.joints[name] for name in model.elastic_joint_names]
         self._base = np.array([min(-joint.lower, joint.upper) for joint in elastic])
+        self._bends = bool(model.description.flexible_links)
         self._start = min(fault.start for fault in faults)
         self._reached = max(fault.start + fault.unreached for fault in faults)
         self._reacts = self._reached + STOP_BAR + (BLIND_TIME if any(f.blind or f.late for f in faults) else 0.0)
@@ -88,7 +89,7 @@ class Judge:
             moved = np.abs(sensed.position - self._held) / self._speed
             outcome.sag = max(outcome.sag, float(np.max(moved)))
         self._see_position(now, sensed)
-        known = not any(fault.law in (FIRM, HOLDS) for fault in self._faults)
+        known = not (self._bends or any(fault.law in (FIRM, HOLDS) for fault in self._faults))
         self._see_acceleration(now, sensed.velocity, led=led and known and not self._misled(now))
         if self._base.size:
             share = float(np.max(np.abs(sensed.deflection) / self._base))

@@ -8,7 +8,7 @@ import numpy as np
 
 from flexarm_core.errors import ConfigError
 from flexarm_tools.faults.arm_faults import ARM_FAULTS, NoFault
-from flexarm_tools.faults.arms import FLOATING, OURS, RANDOM
+from flexarm_tools.faults.arms import BENDING, FLOATING, OURS, RANDOM
 from flexarm_tools.faults.bad_limits import NAME as BAD_LIMITS
 from flexarm_tools.faults.bad_limits import WHAT as BAD_LIMITS_WHAT
 from flexarm_tools.faults.core_case import Setting
@@ -23,8 +23,8 @@ EVERY: tuple[type[Fault], ...] = (*ARM_FAULTS, *PLANT_FAULTS, *TIME_FAULTS, *DAT
 KINDS = {kind.name: kind for kind in EVERY}
 PAIR = "pair"  # two faults of random kinds
 WHAT = {kind.name: kind.what for kind in KINDS.values()} | {BAD_LIMITS: BAD_LIMITS_WHAT, PAIR: "two of these at once"}
-PAIR_SHARE, NONE_SHARE, LIMITS_SHARE, RANDOM_ARMS = 0.12, 0.08, 0.03, 0.6
-FLOATING_RATE = 1000  # [Hz] rate required for an arm on an elastic base
+PAIR_SHARE, NONE_SHARE, LIMITS_SHARE, RANDOM_ARMS, BENDING_ARMS = 0.12, 0.08, 0.03, 0.6, 0.08
+FLOATING_RATE = 1000  # [Hz] rate required for an arm on an elastic base, or whose links bend
 FIRST = (0.45, 1.2)  # [s] range of the start of a fault: the arm already moves
 
 
@@ -67,7 +67,10 @@ def draw_case(seed: int, names: Sequence[str], *, core: bool) -> tuple[Setting, 
     arm = RANDOM if rng.random() < RANDOM_ARMS else list(OURS)[rng.integers(len(OURS))]
     if arm == RANDOM and len(chosen[0].random_arms) > 1:
         arm = chosen[0].random_arms[rng.integers(len(chosen[0].random_arms))]
-    rate = FLOATING_RATE if arm in FLOATING else int(rng.choice(chosen[0].rates))
+    bent = np.random.default_rng([seed, 10])
+    if bent.random() < BENDING_ARMS and all(kind.bends for kind in chosen):
+        arm = BENDING[bent.integers(len(BENDING))]
+    rate = FLOATING_RATE if arm in (*FLOATING, *BENDING) else int(rng.choice(chosen[0].rates))
     faults: list[Fault] = []
     start = float(rng.uniform(*FIRST))
     for kind in chosen:

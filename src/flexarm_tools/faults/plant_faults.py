@@ -168,6 +168,7 @@ class LightHand(HeavyHand):
     """The last link has as little as a tenth of the told mass and inertia."""
 
     name, what = "light_hand", "inertia and mass of the last link down to a tenth of the described ones"
+    bends = False  # the mass of a link that bends is that of its nodes
 
     @property
     def _factor(self) -> float:

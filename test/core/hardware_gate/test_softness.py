@@ -13,10 +13,14 @@ from robots import URDF
 from stopped_crane import PERIOD, stopped_crane
 
 from flexarm_core.hardware_gate import gate as gate_module
+from flexarm_core.hardware_gate.config import HardwareGateConfig
+from flexarm_core.hardware_gate.gate import HardwareGate
+from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.softness import Softness, needed_deceleration, softest_period, softness
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
-from flexarm_core.types import ArmState
+from flexarm_core.types import ArmState, JointReference
+from flexarm_sim.backends import make_backend
 from flexarm_sim.mujoco.model import build_model
 
 LONG = 4.0  # periods that are looked at
@@ -147,3 +151,37 @@ def test_without_its_softness_the_same_crane_is_thrown_about(monkeypatch):
     monkeypatch.setattr(gate_module, "softness", rigid)
     stop = stopped_crane(200.0, seconds=3.0)
     assert stop.speed > 2.0 and stop.step > 1.0
+
+
+PUSH, PUSHED, UNSEEN = np.array([-100.0, -36.0]), 0.4, 0.35  # [N*m], [s] for which, [s] without joint states
+FADES = 3.5  # [1/s] of the larger one at most: half a period of the links is 0.43 s, and fading begins after 0.075 s
+
+
+def test_an_arm_whose_links_bend_is_not_thrown_while_nothing_is_measured():
+    """What the links have stored is let go slowly; a stop by the rigid model would drive them against it."""
+    model = ArmModel(load_robot_description(URDF / "flexible_2r.urdf.xacro"), gravity=(0.0, 0.0, 0.0))
+    plant = make_backend("mujoco", model.description, gravity=(0.0, 0.0, 0.0), max_step=PERIOD / 4, segments=6)
+    plant.reset(np.array([0.3, 0.5]))
+    limits = JointLimits(
+        model.lower, model.upper, model.velocity_limit, np.full(2, 20.0), model.effort_limit, np.full(2, np.inf)
+    )
+    now, command, changes, fastest, newest = [0.0], np.zeros(2), [], 0.0, PUSHED - PERIOD
+    gate = HardwareGate(model, limits, HardwareGateConfig(period=PERIOD), clock=lambda: now[0])
+    while now[0] < PUSHED + UNSEEN:
+        sensed, before, given = plant.sensed(), command, [None]
+        if now[0] < PUSHED:
+            state = ArmState(round(now[0] * 1e9), sensed.position, sensed.velocity, *np.zeros((2, 0)))
+            given = [gate.on_state(state, 0.0), gate.on_reference(JointReference(state.stamp, effort=PUSH))]
+        else:
+            given = [gate.on_tick()]
+            fastest = max(fastest, float(np.max(np.abs(sensed.velocity) / model.velocity_limit)))
+        command = next((one for one in reversed(given) if one is not None), command)
+        if now[0] >= PUSHED and command is not before:
+            changes.append(np.abs(command - before) / (now[0] - newest))
+            newest = now[0]
+        plant.step(command, PERIOD)
+        now[0] += PERIOD
+    assert gate.status.stops == 1
+    assert gate.status.blind
+    assert np.max(changes) <= FADES * np.abs(PUSH).max()
+    assert fastest <= 1.1
