@@ -24,6 +24,7 @@ KINDS = {kind.name: kind for kind in EVERY}
 PAIR = "pair"  # two faults of random kinds
 WHAT = {kind.name: kind.what for kind in KINDS.values()} | {BAD_LIMITS: BAD_LIMITS_WHAT, PAIR: "two of these at once"}
 PAIR_SHARE, NONE_SHARE, LIMITS_SHARE, RANDOM_ARMS, BENDING_ARMS = 0.12, 0.08, 0.03, 0.6, 0.08
+BENT = 29  # stream of random numbers that decides on arms whose links bend: cases that tests know stay as they are
 FLOATING_RATE = 1000  # [Hz] rate required for an arm on an elastic base, or whose links bend
 FIRST = (0.45, 1.2)  # [s] range of the start of a fault: the arm already moves
 
@@ -67,7 +68,7 @@ def draw_case(seed: int, names: Sequence[str], *, core: bool) -> tuple[Setting, 
     arm = RANDOM if rng.random() < RANDOM_ARMS else list(OURS)[rng.integers(len(OURS))]
     if arm == RANDOM and len(chosen[0].random_arms) > 1:
         arm = chosen[0].random_arms[rng.integers(len(chosen[0].random_arms))]
-    bent = np.random.default_rng([seed, 10])
+    bent = np.random.default_rng([seed, BENT])
     if bent.random() < BENDING_ARMS and all(kind.bends for kind in chosen):
         arm = BENDING[bent.integers(len(BENDING))]
     rate = FLOATING_RATE if arm in (*FLOATING, *BENDING) else int(rng.choice(chosen[0].rates))
