@@ -113,7 +113,7 @@ def joint_paths(
             more = moved(origins, np.tile(q, (2 * spare, 1)), np.tile(found.before[new], 2 * spare))
             known = len(found.position)
             found = _Reached._make(np.concatenate(both) for both in zip(found, more, strict=True))
-            kept = least_moved(found.position, found.motion)
+            kept = _cheapest(found.position, found.motion)
             found, new = _Reached._make(part[kept] for part in found), np.flatnonzero(kept >= known)
         if len(found.position) > NODES:
             cheapest = np.argsort(found.motion, kind="stable")[:NODES]
@@ -146,7 +146,7 @@ def shortest(layers: list[Layer], end: Array | None = None) -> Array | None:
     return np.array(found[::-1])
 
 
-def least_moved(position: Array, motion: Array) -> NDArray[np.intp]:
+def _cheapest(position: Array, motion: Array) -> NDArray[np.intp]:
     """Return the index of the one of least motion (k,) among joint positions (k, n) of each cell."""
     order = np.argsort(motion, kind="stable")
     return order[np.unique(np.round(position[order] / CELL), axis=0, return_index=True)[1]]

@@ -19,7 +19,7 @@ from flexarm_core.errors import InputError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
 from flexarm_core.ik_redundancy.inverse_kinematics import InverseKinematics
-from flexarm_core.ik_redundancy.joint_paths import CELL, even_layers, joint_paths, least_moved, shortest
+from flexarm_core.ik_redundancy.joint_paths import CELL, _cheapest, even_layers, joint_paths, shortest
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.path_planner import PathError, PathPlanner
 from flexarm_core.ik_redundancy.planned_path import PlannedPath
@@ -527,7 +527,7 @@ def test_random_lines_are_planned_or_refused_and_nothing_else(name, seed, way, t
 def test_of_the_joint_positions_in_a_cell_those_of_least_motion_are_kept():
     cells = CELL * np.array([[0, 0], [3, -2], [0, 0], [0, 0], [3, -2]])
     within = 0.4 * CELL * np.array([[1, -1], [0, 1], [-1, 1], [0, 0], [1, 1]])
-    kept = least_moved(cells + within, np.array([2.0, 1.0, 0.5, 3.0, 4.0]))
+    kept = _cheapest(cells + within, np.array([2.0, 1.0, 0.5, 3.0, 4.0]))
     assert sorted(kept) == [1, 2]
 
 
