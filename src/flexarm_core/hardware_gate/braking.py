@@ -49,6 +49,8 @@ class Braking:
     def fade(self, before: Array, kept: Array, unseen: float, dt: float) -> Array:
         """Return the effort (n,) while nothing is measured: straight from the one before to the one that is kept.
 
+        ``before + dt / max(fading - unseen + dt, dt) (kept - before)``: they are equal after the fading time.
+
         Args:
             before: (n,) effort in force.
             kept: (n,) effort that keeps the velocity, or bears the arm.
