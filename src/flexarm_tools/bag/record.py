@@ -10,11 +10,9 @@ from pathlib import Path
 from flexarm_core.errors import ConfigError
 from flexarm_tools.bag.recorder import McapRecorder
 from flexarm_tools.graph.quiet_node import quiet_node
+from flexarm_tools.graph.tapped_topic import TAKE_PERIOD
 from flexarm_tools.graph.topic_choice import TopicChoice
 from flexarm_tools.process.end_request import EndRequest
-
-TAKE_PERIOD = 0.01  # [s]
-DISCOVERY_PERIOD = 0.1  # [s]
 
 
 def record(path: Path | None, choice: TopicChoice, duration: float = 0.0, domain: int | None = None) -> int:
@@ -40,12 +38,9 @@ def record(path: Path | None, choice: TopicChoice, duration: float = 0.0, domain
         recorder = McapRecorder(node, path, choice)
         print(f"recording {where} to {path}; Ctrl-C ends it", flush=True)
         try:
-            try:
-                _follow(recorder, end, duration)
-            finally:
-                recorder.finish()
-        except OSError as error:
-            raise ConfigError(f"'{path}' cannot be written any further: {error.strerror}") from error
+            _follow(recorder, end, duration)
+        finally:
+            recorder.finish()
     if not recorder.count:
         path.unlink()
     print(_account(recorder, path, where), flush=True)
@@ -54,15 +49,12 @@ def record(path: Path | None, choice: TopicChoice, duration: float = 0.0, domain
 
 def _follow(recorder: McapRecorder, end: EndRequest, duration: float) -> None:
     deadline = time.monotonic() + duration if duration else float("inf")
-    discovery, refused = 0.0, 0
-    while not end.made and (now := time.monotonic()) < deadline:
-        if now >= discovery:
-            recorder.discover()
-            discovery = now + DISCOVERY_PERIOD
-            for topic, reason in list(recorder.refused.items())[refused:]:
-                print(f"  not recorded: {topic}: {reason}", flush=True)
-            refused = len(recorder.refused)
-        recorder.take()
+    refused = 0
+    while not end.made and time.monotonic() < deadline:
+        recorder.poll()
+        for topic, reason in list(recorder.refused.items())[refused:]:
+            print(f"  not recorded: {topic}: {reason}", flush=True)
+        refused = len(recorder.refused)
         time.sleep(TAKE_PERIOD)
 
 

@@ -7,8 +7,9 @@ time to the controllers.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from pathlib import Path
 
@@ -26,11 +27,11 @@ from flexarm_tools.graph.heard_topic import HeardTopic
 from flexarm_tools.graph.message_definition import MessageDefinition
 from flexarm_tools.graph.offered_qos import write_offered_qos
 from flexarm_tools.graph.packages import AmentPackages
-from flexarm_tools.graph.tapped_topic import HeardMessage
-from flexarm_tools.graph.topic_choice import TopicChoice
+from flexarm_tools.graph.tapped_topic import TAKE_PERIOD, HeardMessage
+from flexarm_tools.graph.topic_choice import OF_NODES, TopicChoice
 
 CHUNK_SIZE = 256 * 1024  # [bytes] data lost if this process is killed, and unit of decompression for a reader
-
+DISCOVERY_PERIOD = 0.1  # [s] wall time between two looks for new publishers
 
 _DESCRIBED = f"/{ROBOT_DESCRIPTION}"
 _FRAMES_FROM = (_DESCRIBED, f"/{JOINT_STATES}")
@@ -38,7 +39,7 @@ _read_text, _read_state = message_reader(String), message_reader(JointState)
 
 
 class McapRecorder:
-    """Call :meth:`discover` and :meth:`take` repeatedly, and always :meth:`finish`, which writes the index."""
+    """Call :meth:`poll` repeatedly, and always :meth:`finish`, which writes the index."""
 
     def __init__(self, node: Node, path: Path, choice: TopicChoice) -> None:
         """Create the file.
@@ -59,7 +60,8 @@ class McapRecorder:
             raise ConfigError(f"folder '{path.parent}' does not exist: make it, or name another file") from error
         except OSError as error:
             raise ConfigError(f"'{path}' cannot be written: {error.strerror}") from error
-        self._node, self._choice, self._packages = node, choice, AmentPackages()
+        self._path, self._node, self._choice, self._packages = path, node, choice, AmentPackages()
+        self._taken, self._discovered = 0.0, 0.0  # [s] monotonic time
         self._writer = Writer(self._stream, chunk_size=CHUNK_SIZE, compression=CompressionType.ZSTD)
         self._writer.start(profile=Profile.ROS2)
         self._schemas: dict[str, int] = {}
@@ -75,8 +77,38 @@ class McapRecorder:
         """Number of messages so far."""
         return sum(topic.count for topic in self.topics.values())
 
+    @property
+    def lost(self) -> dict[str, int]:
+        """Number of messages by topic that were sent before or between those that came, and did not come."""
+        heard = ((name, topic) for name, topic in self.topics.items() if name not in OF_NODES)
+        return {name: topic.missed + topic.lost for name, topic in heard if topic.missed + topic.lost}
+
+    @property
+    def hears_all(self) -> bool:
+        """Whether every publisher of a chosen topic is known and matched."""
+        self.discover()
+        return all(topic.hears_all for topic in self.topics.values())
+
+    def poll(self) -> None:
+        """Discover and take, each when its period has passed.
+
+        Raises:
+            ConfigError: the file cannot be written any further.
+        """
+        now = time.monotonic()
+        if now - self._discovered >= DISCOVERY_PERIOD:
+            self._discovered = now
+            self.discover()
+        if now - self._taken >= TAKE_PERIOD:
+            self._taken = now
+            self.take()
+
     def discover(self) -> None:
-        """Subscribe to topics with new publishers; ``refused`` gives the reason why a topic cannot be recorded."""
+        """Subscribe to topics with new publishers; ``refused`` gives the reason why a topic cannot be recorded.
+
+        Raises:
+            ConfigError: the file cannot be written any further.
+        """
         for name, types in self._node.get_topic_names_and_types():
             publishers = self._node.count_publishers(name)
             if not publishers or name in self.refused or not self._choice.takes(name):
@@ -88,22 +120,41 @@ class McapRecorder:
                 except ConfigError as error:
                     self.refused[name] = str(error)
             elif publishers != len(topic.publishers):
-                self._write((name, message) for message in topic.follow())
+                with self._writing():
+                    self._write((name, message) for message in topic.follow())
 
     def take(self) -> None:
-        """Write the messages that have arrived since the last call."""
+        """Write the messages that have arrived since the last call.
+
+        Raises:
+            ConfigError: the file cannot be written any further.
+        """
         now = time.time_ns()
-        self._write((name, message) for name, topic in self.topics.items() for message in topic.take(now))
+        with self._writing():
+            self._write((name, message) for name, topic in self.topics.items() for message in topic.take(now))
 
     def finish(self) -> None:
-        """Write the remaining messages and the index, and close the file."""
+        """Write the remaining messages and the index, and close the file.
+
+        Raises:
+            ConfigError: the file cannot be written any further.
+        """
         try:
             self.take()
-            self._writer.finish()
+            with self._writing():
+                self._writer.finish()
         finally:
             for topic in self.topics.values():
                 topic.close()
-            self._stream.close()
+            with self._writing():
+                self._stream.close()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise ConfigError(f"'{self._path}' cannot be written any further: {error.strerror}") from error
 
     def _listen(self, name: str, types: list[str]) -> HeardTopic:
         if len(types) != 1:

@@ -10,6 +10,8 @@ from rclpy.qos import QoSProfile
 
 from flexarm_nodes.node.topics import EVERY_SAMPLE
 
+TAKE_PERIOD = 0.01  # [s] wall time between two polls of subscriptions
+
 
 @dataclass(frozen=True, slots=True)
 class HeardMessage:
@@ -29,11 +31,13 @@ class TappedTopic:
         count: number of messages received so far.
         lost: number of messages lost between received messages, by the sequence numbers of a single publisher.
         missed: number of messages sent before the first received message.
+        newest: the last two received messages, or fewer.
     """
 
     def __init__(self, node: Node, kind: Any, name: str) -> None:
         """Store the topic; :meth:`listen` subscribes."""
         self.name, self.count, self.lost, self.missed = name, 0, 0, 0
+        self.newest: list[HeardMessage] = []
         self._node, self._kind = node, kind
         self._subscription: Any = None
         self._sequence = 0
@@ -74,6 +78,7 @@ class TappedTopic:
                 sequence = info["publication_sequence_number"] or 0
                 messages.append(HeardMessage(arrived, info["source_timestamp"] or arrived, sequence, data))
         if messages:
+            self.newest = [*self.newest, *messages][-2:]
             numbered = self.numbered
             for message in messages:
                 self._number(message.sequence, numbered)

@@ -51,7 +51,6 @@ SOMETIMES_TRUE = (topics.TRUE_FLEXIBLE_STATE, topics.TRUE_CONTACT_WRENCH, topics
 LEVELS = {DiagnosticStatus.OK: "info", DiagnosticStatus.WARN: "warn"}
 reader_of = cache(message_reader)
 BEHIND = 250  # ticks by which a topic may be behind; it has ended if it is more
-TAKE_PERIOD = 0.01  # [s] wall time between two polls of the subscriptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +157,18 @@ class Recorder:
         awaited += [topic for topic in SOMETIMES_TRUE if self._raw[topic]]
         return all(len(self._raw[topic]) >= ticks for topic in awaited)
 
-    def ticks_behind(self) -> int:
-        """Return by how many ticks a topic is behind the last one, at least; 0: none is.
+    def ticks_behind(self, others: Iterable[TappedTopic] = ()) -> int:
+        """Return by how many ticks a topic, of these others too, is behind the last one, at least; 0: none is.
 
         Counted are topics whose newest two messages are of two ticks in a row, the newest of the last BEHIND ticks.
         """
         ticks = [stamp_of(state) for state in self._raw[topics.TRUE_JOINT_STATES][-BEHIND:]]
-        left = {pair: len(ticks) - 2 - k for k, pair in enumerate(pairwise(ticks))}
-        newest = ((stamp_of(some[-2]), stamp_of(some[-1])) for some in self._raw.values() if len(some) > 1)
-        return min((found for pair in newest if (found := left.get(pair, 0))), default=0)
+        left: dict[tuple[int, ...], int] = {pair: len(ticks) - 2 - k for k, pair in enumerate(pairwise(ticks))}
+        behind = []
+        for tap in (*self._taps.values(), *others):
+            with contextlib.suppress(InputError):  # without a stamp
+                behind.append(left.get(tuple(stamp_of(message.data) for message in tap.newest), 0))
+        return min(filter(None, behind), default=0)
 
     def finish(self, outcome: Outcome) -> Recording:
         """Deserialize the samples and return the recording."""

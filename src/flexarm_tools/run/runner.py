@@ -22,12 +22,16 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.transport import avoid_shared_memory, stay_on_this_machine
+from flexarm_tools.bag.recorder import McapRecorder
 from flexarm_tools.graph.graph import Graph, GraphError, running_nodes
+from flexarm_tools.graph.quiet_node import listening_node
+from flexarm_tools.graph.tapped_topic import TAKE_PERIOD
+from flexarm_tools.graph.topic_choice import TopicChoice
 from flexarm_tools.process.domain import TakenDomainError, alone_in_domain, other_domain
 from flexarm_tools.process.end_request import EndRequest, InterruptedRunError
 from flexarm_tools.process.processes import NodeDiedError, NodeProcess, end_all
 from flexarm_tools.process.progress import Progress
-from flexarm_tools.recording.recorder import TAKE_PERIOD, Outcome, Recorder
+from flexarm_tools.recording.recorder import Outcome, Recorder
 from flexarm_tools.recording.recording import Recording, RunEvent
 from flexarm_tools.run.composition import LOCKSTEP_WAIT, compose_simulation
 from flexarm_tools.run.parameter_file import plain_value, write_parameter_file
@@ -39,7 +43,7 @@ ASLEEP_AT_START = 60.0  # [s] wall time for which an awaited node may be idle
 MOST_RELEASES = 5  # number of states per run that may stay unanswered
 QUIET_TIME = 0.3  # [s] wall time without a message after which no more are expected
 LAST_ANSWER = LOCKSTEP_WAIT  # [s] further wall time for nodes that lack the last answer: they may wait so long
-CATCHES_UP = 2.0  # [s] the same for nodes that lack several: they go on when they get a processor
+CATCHES_UP = 3.5  # [s] the same for nodes that lack several: they get a processor, or lost messages are sent again
 DISCOVERY_TIMEOUT = 30.0  # [s] wall time for the recorder and the publishers to discover each other
 ARRIVAL_TIMEOUT = 10.0  # [s] wall time, longer than the middleware needs to resend a lost message (3 s)
 SETTLE_TIME = 0.5  # [s] wall time for peers to discover each other before the first tick
@@ -69,7 +73,7 @@ class Runner:
         robot = scenario.true_robot
         self._model = ArmModel(robot.description, robot.tool_frame, scenario.gravity)
         self._processes: dict[str, NodeProcess] = {}
-        self._listener: NodeProcess | None = None
+        self._listener: McapRecorder | None = None
         self._events: list[RunEvent] = []
         self._deaths: list[str] = []
         self._ended_early = ""
@@ -101,21 +105,24 @@ class Runner:
                 recorder.last_tick = self._scenario.ticks - 1
                 graph = Graph(node, executor, partial(self._check, recorder))
                 self._describe(node)
-                self._listen(graph, node)
+                self._listen(context)
                 self._start(nodes)
                 self._bring_up(graph, recorder)
                 self._watch = StallWatch(node, self._processes.values())
                 ticks = self._lead_to_the_end(graph, recorder)
                 self._wait_for_the_last_samples(graph, recorder, ticks)
+                self._say_what_was_not_heard(ticks)
                 return recorder.finish(self._outcome(ticks))
             finally:
                 end_all(self._processes.values())
-                end_all([self._listener] if self._listener else [])  # last, so that it records how the nodes end
-                executor.shutdown()
-                if recorder is not None:
-                    recorder.close()
-                node.destroy_node()
-                rclpy.try_shutdown(context=context)
+                try:
+                    self._end_listening()
+                finally:
+                    executor.shutdown()
+                    if recorder is not None:
+                        recorder.close()
+                    node.destroy_node()
+                    rclpy.try_shutdown(context=context)
 
     def _refuse_company(self, names: set[str]) -> None:
         company = names & {PLANT, *(spec.name for spec in self._scenario.nodes)}
@@ -138,20 +145,22 @@ class Runner:
         publisher = node.create_publisher(String, topics.ROBOT_DESCRIPTION, topics.LATCHED)
         publisher.publish(String(data=self._scenario.true_robot.description.text))
 
-    def _listen(self, graph: Graph, node: Node) -> None:
-        """Start the MCAP recorder before any node publishes."""
-        if self._mcap is None:
-            return
-        self._mcap.parent.mkdir(parents=True, exist_ok=True)
-        self._mcap.unlink(missing_ok=True)
-        arguments = ["record", "--out", str(self._mcap.absolute())]
-        self._listener = NodeProcess("mcap_recorder", "flexarm", "flexarm", arguments, self._folder / "mcap.log")
-        self._await(self._listener)
-        graph.spin_until(
-            lambda: any(name.startswith("flexarm_recorder") for name in node.get_node_names()),
-            START_TIMEOUT,
-            "start of the recorder",
-        )
+    def _listen(self, context: Context) -> None:
+        """Open the MCAP file before any node publishes.
+
+        Its recorder lives in this process, so that the run begins when it hears every topic, and ends when it has
+        what was sent.
+        """
+        if self._mcap is not None:
+            self._mcap.parent.mkdir(parents=True, exist_ok=True)
+            self._mcap.unlink(missing_ok=True)
+            self._listener = McapRecorder(listening_node("flexarm_recorder", context), self._mcap, TopicChoice())
+
+    def _end_listening(self) -> None:
+        """Close the MCAP file, after the nodes, so that it holds how they end."""
+        if self._listener is not None:
+            with contextlib.suppress(*((ConfigError,) if self._ended_early else ())):  # the reason is known
+                self._listener.finish()
 
     def _bring_up(self, graph: Graph, recorder: Recorder) -> None:
         for name, process in self._processes.items():
@@ -167,7 +176,11 @@ class Runner:
         self._await(None)
         known = {name for name, process in self._processes.items() if process.package == "flexarm"}
         with contextlib.suppress(GraphError):  # otherwise missing samples are counted
-            graph.spin_until(lambda: recorder.knows(known), DISCOVERY_TIMEOUT, "discovery by the recorder")
+            graph.spin_until(
+                lambda: recorder.knows(known) and (self._listener is None or self._listener.hears_all),
+                DISCOVERY_TIMEOUT,
+                "discovery by the recorder",
+            )
         settled = time.monotonic() + SETTLE_TIME
         graph.spin_until(lambda: time.monotonic() > settled, 2 * SETTLE_TIME, "settling")
         for process in self._processes.values():
@@ -180,6 +193,8 @@ class Runner:
     def _check(self, recorder: Recorder) -> None:
         """Take new samples; raise if the run was interrupted, a node died or the awaited process is idle too long."""
         recorder.take(TAKE_PERIOD)
+        if self._listener is not None:
+            self._listener.poll()
         if self._end.made and not self._ended_early:
             self._ended_early = f"interrupted by {self._end.made}"
             raise InterruptedRunError(self._ended_early)
@@ -192,7 +207,7 @@ class Runner:
                 raise GraphError(f"node '{self._awaited.name}' has done nothing for {ASLEEP_AT_START:g} s")
 
     def _check_processes(self) -> None:
-        for process in (*self._processes.values(), *([self._listener] if self._listener else [])):
+        for process in self._processes.values():
             if process.died and process.name not in self._deaths:
                 self._deaths.append(process.name)
                 process.clean_up()
@@ -214,9 +229,10 @@ class Runner:
 
         def settled() -> bool:
             nonlocal count, quiet
-            if (now := recorder.take()) != count:
+            listener = self._listener
+            if (now := recorder.take() + (listener.count if listener else 0)) != count:
                 count, quiet = now, time.monotonic() + QUIET_TIME
-            behind = recorder.ticks_behind()
+            behind = recorder.ticks_behind(listener.topics.values() if listener else ())
             patience = 0.0 if behind == 0 else LAST_ANSWER if behind == 1 else CATCHES_UP
             return recorder.complete(ticks) and time.monotonic() > quiet + patience
 
@@ -225,11 +241,17 @@ class Runner:
         ):  # lost samples are counted by the recording
             graph.spin_until(settled, ARRIVAL_TIMEOUT, "arrival of every sample")
 
+    def _say_what_was_not_heard(self, ticks: int) -> None:
+        """Add an event if messages are absent from the MCAP file."""
+        if self._listener is not None and (lost := self._listener.lost):
+            words = f"messages that were sent and lost: {', '.join(f'{name} {count}' for name, count in lost.items())}"
+            self._events.append(RunEvent(ticks / self._scenario.rate, "mcap recorder", "warn", words))
+
     def _lead_to_the_end(self, graph: Graph, recorder: Recorder) -> int:
         """Run the scenario as far as possible; return the number of completed ticks."""
         try:
             self._lead(graph, recorder)
-        except (NodeDiedError, GraphError, StalledRunError, InterruptedRunError) as error:
+        except (NodeDiedError, GraphError, StalledRunError, InterruptedRunError, ConfigError) as error:
             ticks = recorder.status.tick + 1 if recorder.status is not None else 0
             if ticks < 2:
                 raise
