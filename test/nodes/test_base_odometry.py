@@ -109,6 +109,49 @@ def test_what_is_no_pose_of_this_base_or_too_old_is_refused(boom, planar_3r_text
             BaseOdometryStage(planar, BaseOdometryConfig(link=link))
 
 
+@pytest.mark.parametrize("rate", [20.0, 100.0, 500.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_twists_that_are_not_those_of_the_poses_are_refused_soon_and_right_ones_never(boom, rate, seed):
+    """A base that swings, its pose with noise of 0.2 mm; the twist is right, with noise, or wrong in some way."""
+    rng, watch = np.random.default_rng(seed), Watcher(boom)
+    omega, phase = rng.uniform(2.0, 8.0, boom.m), rng.uniform(-np.pi, np.pi, boom.m)
+    size, late = rng.uniform(5e-3, 2e-2, boom.m), 0.1 / omega.max()
+    ways = {
+        "right": lambda x, v, old: v + rng.normal(0.0, 5e-3, boom.m),
+        "a little late": lambda x, v, old: old,
+        "zero": lambda x, v, old: 0.0 * v,
+        "sign": lambda x, v, old: -v,
+        "degrees": lambda x, v, old: v / np.pi * 180.0,
+        "one is zero": lambda x, v, old: v * (np.arange(boom.m) > 0),
+    }
+    for way, change in ways.items():
+        stage, refused = BaseOdometryStage(boom, BaseOdometryConfig()), []
+        for number in range(round(4.0 * rate)):
+            t = number / rate
+            x = size * np.sin(omega * t + phase)
+            speed, before = (size * omega * np.cos(omega * at + phase) for at in (t, t - late))
+            noisy = x + rng.normal(0.0, 2e-4, boom.m)
+            try:
+                stage.take(round(t * 1e9), *watch(noisy, change(x, speed, before)))
+            except InputError as error:
+                assert "unexplained" in str(error)
+                refused.append(t)
+        if way in ("right", "a little late"):
+            assert not refused, way
+        else:
+            assert refused and refused[0] < 1.6 and refused[-1] > 3.0, way
+        stage.reset()
+        stage.take(9_000_000_000, *watch(x, speed))
+
+
+def test_twists_are_not_judged_by_noise_nor_by_a_base_that_rests(boom):
+    rng, watch = np.random.default_rng(1), Watcher(boom)
+    for noise in (1e-6, 3e-3):
+        stage = BaseOdometryStage(boom, BaseOdometryConfig())
+        for number in range(3000):
+            stage.take(number * 10 * MS, *watch(rng.normal(0.0, noise, boom.m), np.zeros(boom.m)))
+
+
 def test_odometry_at_100_hz_damps_a_pushed_base_as_a_sensor_at_every_sample_does():
     scenario = load_scenario(CONFIG / "planar_3r" / "scenarios" / "push_damped.yaml")
     pushes = tuple(replace(push, start=0.05) for push in scenario.pushes)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.pipeline.rate_check import RateCheck
 from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
@@ -75,10 +76,13 @@ class BaseOdometryStage(Stage):
         if np.linalg.matrix_rank(jacobian, LEAST_RANK) < model.m:
             raise ConfigError(f"the pose of '{link}' does not tell the elastic joints {', '.join(elastic)}")
         self._newest: tuple[int, Array, Array] | None = None
+        self._last: int | None = None  # stamp of the last pose of this base [ns]
+        self._check = RateCheck()
         self.distance, self.angle = 0.0, 0.0
 
     def reset(self) -> None:
-        """Keep the newest pose: it has a stamp of its own."""
+        """Keep the newest pose, which has a stamp of its own, and forget what earlier twists were like."""
+        self._check.reset()
 
     def take(self, stamp: int, position: Array, rotation: Array, twist: Array) -> None:
         """Take a pose.
@@ -90,9 +94,10 @@ class BaseOdometryStage(Stage):
             twist: (6,) ``[v; w]`` of the link in its own axes [m/s, rad/s].
 
         Raises:
-            InputError: it is not finite, or not a pose of this base; the one before counts until it is too old.
+            InputError: it is not finite, not a pose of this base, or the twists are not those of the poses; the one
+                before counts until it is too old.
         """
-        if self._newest is not None and 0 <= self._newest[0] - stamp < SET_BACK:
+        if self._last is not None and 0 <= self._last - stamp < SET_BACK:
             return  # out of order, or repeated
         if not all_finite(position, rotation.ravel(), twist):
             raise InputError(f"pose of the base is not finite: position {position}, twist {twist}")
@@ -112,6 +117,13 @@ class BaseOdometryStage(Stage):
             )
         in_root = np.concatenate((rotation @ twist[:3], rotation @ twist[3:]))
         rate = np.asarray(np.linalg.lstsq(jacobian, in_root, rcond=None)[0], dtype=float)
+        self._last = stamp
+        self._check.add(stamp, x, rate)
+        if not self._check.holds:
+            raise InputError(
+                f"the twist of '{self.link}' leaves {self._check.unexplained:.0%} of the motion of its poses"
+                " unexplained: it is zero, late, or in other axes than those of the link"
+            )
         self._newest = stamp, x, rate
         self.distance, self.angle = distance, angle
 
