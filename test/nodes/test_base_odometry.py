@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from geometry_msgs.msg import TransformStamped
 from pipeline_run import sample_of
 from planar_messages import joint_state
 from scenario_pipeline import built_pipeline, built_plant
@@ -152,6 +153,28 @@ def test_twists_are_not_judged_by_noise_nor_by_a_base_that_rests(boom):
             stage.take(number * 10 * MS, *watch(rng.normal(0.0, noise, boom.m), np.zeros(boom.m)))
 
 
+@pytest.mark.parametrize("window", [0.02, 0.1])
+def test_poses_alone_give_the_rate_of_half_a_window_ago(boom, window):
+    watch, none = Watcher(boom), np.zeros(6)
+    stage = BaseOdometryStage(boom, BaseOdometryConfig(twist_window=window))
+    motion = np.linspace(0.01, 0.02, boom.m)
+    for number in range(200):
+        t = number * 0.01
+        twist = None if number % 2 else none  # that of a message is not used
+        stage.take(number * 10 * MS, *watch(motion * np.sin(5.0 * t), np.zeros(boom.m))[:2], twist)
+        if number == 0:
+            with pytest.raises(InputError, match="no pose"):
+                given(stage, boom, 0)
+        if t > window:
+            state = given(stage, boom, number * 10 * MS)
+            middle = 5.0 * motion * np.cos(5.0 * (t - 0.5 * window))
+            assert np.allclose(state.deflection, motion * np.sin(5.0 * t), atol=1e-9)
+            assert np.allclose(state.deflection_rate, middle, atol=0.03 * 5.0 * 0.02)
+    stage.take(10_000 * MS, *watch(motion, np.zeros(boom.m)))  # a window begins anew: the pose before is too old
+    with pytest.raises(InputError, match="older than the joint state"):
+        given(stage, boom, 10_000 * MS)
+
+
 def test_odometry_at_100_hz_damps_a_pushed_base_as_a_sensor_at_every_sample_does():
     scenario = load_scenario(CONFIG / "planar_3r" / "scenarios" / "push_damped.yaml")
     pushes = tuple(replace(push, start=0.05) for push in scenario.pushes)
@@ -231,3 +254,32 @@ def test_each_joint_state_is_answered_with_the_motion_of_the_base_until_odometry
     state(150)
     live.wait_for_diagnostic("base_odometry", "s older than the joint state")
     assert len(received) == 1
+
+
+def test_transforms_give_the_motion_of_the_base_and_others_are_not_asked(live, shared):
+    tf = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not installed")
+    model = ArmModel(shared["robot_description"])
+    live.start("base_odometry", shared | {"source": "tf", "twist_window": 0.05})
+    live.listen(topics.FLEXIBLE_STATE, FlexibleState)
+    states, frames = live.publisher(topics.JOINT_STATES, JointState), live.publisher(topics.TF, tf.TFMessage)
+    live.settle()
+    received = live.received[topics.FLEXIBLE_STATE]
+    for tick in range(0, 101, 10):
+        message = odometry(model, tick, 0.2e-3 * tick, 0.0)
+        here, other = TransformStamped(), TransformStamped()
+        here.header, here.child_frame_id = message.header, message.child_frame_id
+        here.transform.translation.x = message.pose.pose.position.x
+        here.transform.translation.y = message.pose.pose.position.y
+        here.transform.translation.z = message.pose.pose.position.z
+        here.transform.rotation = message.pose.pose.orientation
+        other.header.frame_id, other.child_frame_id = "map", "odom"
+        frames.publish(tf.TFMessage(transforms=[other, here]))
+        live.spin(0.02)
+    states.publish(joint_state(104, names=["joint3", "joint1", "joint2"]))
+    live.until(lambda: len(received) == 1, "an answer")
+    assert received[0].deflection_rate[0] == pytest.approx(0.2) and received[0].deflection[0] == pytest.approx(0.0208)
+
+
+def test_transforms_without_a_window_are_refused(live, shared):
+    live.start("base_odometry", shared, transitions=())
+    live.refuses("base_odometry", shared | {"source": "tf"}, "transforms have no twist: twist_window must be > 0")

@@ -15,8 +15,9 @@ from std_msgs.msg import Float64MultiArray
 from flexarm.msg import JointReference
 from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.slope import GAP_PERIODS, GAP_WINDOWS
 from flexarm_nodes.messages.conversions import JointStateSelector, doubles
-from flexarm_nodes.messages.differentiated import GAP_PERIODS, GAP_WINDOWS, Differentiated
+from flexarm_nodes.messages.differentiated import Differentiated
 from flexarm_nodes.messages.joint_state_parts import JointStateParts
 from flexarm_nodes.node import topics
 

@@ -2,8 +2,9 @@
 
 A pose ``R, p`` and a twist ``V`` of a link that only the elastic joints of the base move give these joints: their
 positions ``x`` by Newton's method from the last ones, with the error ``e = [p - p(x); log(R R(x)^T)]`` and the Jacobian
-``J`` of the link, and their rates ``xd = J^+ V``. Poses come with stamps of their own, so the newest one is moved on
-with its rates to the stamp of the sample.
+``J`` of the link, and their rates ``xd = J^+ V``. Without a twist the rates are the slope of the positions over a
+window, late by half of it. Poses come with stamps of their own, so the newest one is moved on with its rates to the
+stamp of the sample.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.kinematic_chain import joints_inboard, kinematic_chain
 from flexarm_core.settings import Settings, setting
+from flexarm_core.slope import Slope
 from flexarm_core.types import Array, FlexibleState, all_finite
 
 STEPS, SMALL = 30, 1e-10  # of Newton's method; [rad | m] largest last step
@@ -33,6 +35,8 @@ class BaseOdometryConfig(Settings):
     # fmt: off
     link: str = setting("",
         "link whose pose is measured; only elastic joints of the base may move it; empty: base link")
+    twist_window: float = setting(0.0,
+        "window over which poses are differentiated, in the place of the twist; 0: the twist is used", "s", 0.0, 10.0)
     max_age: float = setting(0.1, "largest difference of stamps between a joint state and the newest pose", "s", 1e-4)
     position_tolerance: float = setting(0.02,
         "largest accepted distance of a pose from what the elastic joints can do", "m", 0.0)
@@ -78,20 +82,22 @@ class BaseOdometryStage(Stage):
         self._newest: tuple[int, Array, Array] | None = None
         self._last: int | None = None  # stamp of the last pose of this base [ns]
         self._check = RateCheck()
+        window = config.twist_window
+        self._slope = Slope(window, np.zeros(model.m, dtype=bool), 0.0) if window > 0.0 else None
         self.distance, self.angle = 0.0, 0.0
 
     def reset(self) -> None:
         """Keep the newest pose, which has a stamp of its own, and forget what earlier twists were like."""
         self._check.reset()
 
-    def take(self, stamp: int, position: Array, rotation: Array, twist: Array) -> None:
+    def take(self, stamp: int, position: Array, rotation: Array, twist: Array | None) -> None:
         """Take a pose.
 
         Args:
             stamp: its stamp [ns].
             position: (3,) of the link in the root link [m].
             rotation: (3, 3) of the link in the root link.
-            twist: (6,) ``[v; w]`` of the link in its own axes [m/s, rad/s].
+            twist: (6,) ``[v; w]`` of the link in its own axes [m/s, rad/s]; not used if poses are differentiated.
 
         Raises:
             InputError: it is not finite, not a pose of this base, or the twists are not those of the poses; the one
@@ -99,7 +105,8 @@ class BaseOdometryStage(Stage):
         """
         if self._last is not None and 0 <= self._last - stamp < SET_BACK:
             return  # out of order, or repeated
-        if not all_finite(position, rotation.ravel(), twist):
+        twist = None if self._slope is not None else twist
+        if not all_finite(position, rotation.ravel(), *(() if twist is None else (twist,))):
             raise InputError(f"pose of the base is not finite: position {position}, twist {twist}")
         x = np.zeros(self._m) if self._newest is None else self._newest[1]
         for _ in range(STEPS):
@@ -115,14 +122,14 @@ class BaseOdometryStage(Stage):
                 f"pose of '{self.link}' is {distance:.3g} m and {angle:.3g} rad from what the elastic joints can do,"
                 f" allowed are {self.config.position_tolerance:g} m and {self.config.rotation_tolerance:g} rad"
             )
-        in_root = np.concatenate((rotation @ twist[:3], rotation @ twist[3:]))
-        rate = np.asarray(np.linalg.lstsq(jacobian, in_root, rcond=None)[0], dtype=float)
         self._last = stamp
-        self._check.add(stamp, x, rate)
+        rate = self._rate(stamp, x, rotation, jacobian, twist)
+        if rate is None:
+            return  # the first of a window
         if not self._check.holds:
             raise InputError(
                 f"the twist of '{self.link}' leaves {self._check.unexplained:.0%} of the motion of its poses"
-                " unexplained: it is zero, late, or in other axes than those of the link"
+                " unexplained: it is zero, late, or in other axes than those of the link; see twist_window"
             )
         self._newest = stamp, x, rate
         self.distance, self.angle = distance, angle
@@ -143,6 +150,15 @@ class BaseOdometryStage(Stage):
         none = np.zeros(0)
         unknown = np.full(self._m, np.nan)
         tick.flexible = FlexibleState(tick.stamp, position + age * rate, rate, unknown, none, none, none)
+
+    def _rate(self, stamp: int, x: Array, rotation: Array, jacobian: Array, twist: Array | None) -> Array | None:
+        """Return the rates (m,) of the elastic joints; None: there are none yet."""
+        if twist is None:
+            return None if self._slope is None else self._slope.add(stamp, x)
+        in_root = np.concatenate((rotation @ twist[:3], rotation @ twist[3:]))
+        rate = np.asarray(np.linalg.lstsq(jacobian, in_root, rcond=None)[0], dtype=float)
+        self._check.add(stamp, x, rate)
+        return rate
 
     def _error(self, x: Array, position: Array, rotation: Array) -> tuple[Array, Array]:
         """Return the error (6,) of joint positions (m,), and the Jacobian (6, m) there."""

@@ -1,8 +1,8 @@
 """Stage base_odometry: OBSERVE, the motion of the base from odometry of somebody else (core: base_odometry_stage).
 
-Each joint state is answered with a ``flexible_state`` of its stamp, from the newest pose and twist on ``odom``. Nodes
-with ``base_state_source: flexible_state`` follow it as they follow that of flexible_dynamics_estimator. Where the
-odometry ends, the flexible states do, and the gate stops.
+Each joint state is answered with a ``flexible_state`` of its stamp, from the newest pose and twist on ``odom``, or the
+newest transform on ``/tf``. Nodes with ``base_state_source: flexible_state`` follow it as they follow that of
+flexible_dynamics_estimator. Where the odometry ends, the flexible states do, and the gate stops.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from flexarm_core.pipeline.base_odometry_stage import BaseOdometryConfig, BaseOd
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
+from flexarm_core.types import Array
 from flexarm_nodes.messages.conversions import quaternion_to_rotation, stamp_to_nanoseconds
 from flexarm_nodes.messages.flexible import measured_base_form
 from flexarm_nodes.node import topics
@@ -24,33 +25,43 @@ from flexarm_nodes.node.built_stage import BuiltStage, Output, Status, Values, u
 from flexarm_nodes.node.diagnostics import OK
 from flexarm_nodes.node.interfaces import Interfaces
 from flexarm_nodes.node.parameters import Parameter, record_of, rows
-from flexarm_nodes.node.ports import STATES, Input, Ports
+from flexarm_nodes.node.ports import STATES, Input, Ports, needed
 from flexarm_nodes.node.ports import Output as Port
 from flexarm_nodes.node.stage.kind import StageKind
 
+ODOM, FRAMES = "odometry", "tf"
 BASE_ODOMETRY_PARAMETERS = (
     *rows(BaseOdometryConfig),
+    Parameter("source", "string", ODOM,
+        "odometry: messages on odom; tf: the transform from world_frame to child_frame on /tf, which has no twist:"
+        " it needs a twist_window", choices=(ODOM, FRAMES)),
     Parameter("world_frame", "string", "",
-        "frame_id of the odometry, which stands for the root link of the robot; empty: its name"),
+        "frame_id of odometry or transform, which stands for the root link of the robot; empty: its name"),
     Parameter("child_frame", "string", "",
-        "child_frame_id of the odometry, which stands for the link; empty: its name"),
+        "child_frame_id of odometry or transform, which stands for the link; empty: its name"),
 )  # fmt: skip
 
 
 class OdometryInput(Interfaces):
-    """Takes nav_msgs/Odometry for a stage."""
+    """Takes nav_msgs/Odometry, or tf2_msgs/TFMessage, for a stage."""
 
-    def __init__(self, stage: BaseOdometryStage, frames: tuple[str, str]) -> None:
-        """Take odometry with these names of the root link and of the link that is measured."""
-        self._stage, self._frames = stage, frames
+    def __init__(self, stage: BaseOdometryStage, source: str, frames: tuple[str, str]) -> None:
+        """Take poses with these names of the root link and of the link that is measured."""
+        self._stage, self._source, self._frames = stage, source, frames
 
     def open(self) -> None:
         """Create the subscription."""
         try:
-            from nav_msgs.msg import Odometry
+            if self._source == FRAMES:
+                from tf2_msgs.msg import TFMessage
+
+                self._topic = self.node.hear(TFMessage, topics.TF, self._on_transforms, topics.MOVING_FRAMES)
+            else:
+                from nav_msgs.msg import Odometry
+
+                self._topic = self.node.hear(Odometry, topics.ODOMETRY, self._on_odometry, topics.UNCONFIRMED)
         except ImportError as error:
-            raise ConfigError("base_odometry needs the package nav_msgs, which is not installed") from error
-        self._topic = self.node.hear(Odometry, topics.ODOMETRY, self._on_odometry, topics.UNCONFIRMED)
+            raise ConfigError(f"base_odometry needs the package {error.name}, which is not installed") from error
 
     def close(self) -> None:
         """Destroy it."""
@@ -62,29 +73,41 @@ class OdometryInput(Interfaces):
         except InputError as error:
             self.refuse(f"odometry: {error}")
 
+    def _on_transforms(self, message: Any) -> None:
+        for one in message.transforms:
+            if (one.header.frame_id, self._own(one.child_frame_id)) == self._frames:
+                point, turned = one.transform.translation, one.transform.rotation
+                try:
+                    self._give(one.header, point, turned, None)
+                except InputError as error:
+                    self.refuse(f"transform: {error}")
+
+    def _own(self, frame: str) -> str:
+        return frame.removeprefix(self.node.frame_prefix)
+
     def _take(self, message: Any) -> None:
-        given = message.header.frame_id, message.child_frame_id.removeprefix(self.node.frame_prefix)
+        given = message.header.frame_id, self._own(message.child_frame_id)
         if given != self._frames:
             raise InputError(
                 f"it gives '{given[1]}' in '{given[0]}', expected '{self._frames[1]}' in '{self._frames[0]}': see"
                 " world_frame and child_frame"
             )
-        pose, twist = message.pose.pose, message.twist.twist
-        point, v, w = pose.position, twist.linear, twist.angular
-        self._stage.take(
-            stamp_to_nanoseconds(message.header.stamp),
-            np.array([point.x, point.y, point.z]),
-            quaternion_to_rotation(pose.orientation),
-            np.array([v.x, v.y, v.z, w.x, w.y, w.z]),
-        )
+        pose, v, w = message.pose.pose, message.twist.twist.linear, message.twist.twist.angular
+        self._give(message.header, pose.position, pose.orientation, np.array([v.x, v.y, v.z, w.x, w.y, w.z]))
+
+    def _give(self, header: Any, point: Any, turned: Any, twist: Array | None) -> None:
+        position = np.array([point.x, point.y, point.z])
+        self._stage.take(stamp_to_nanoseconds(header.stamp), position, quaternion_to_rotation(turned), twist)
 
 
 def built_base_odometry(values: Values, model: ArmModel) -> BuiltStage:
     """Return the stage with its input and its output.
 
     Raises:
-        ConfigError: values that do not fit the arm.
+        ConfigError: values that do not fit the arm, or each other.
     """
+    if values["source"] == FRAMES and not values["twist_window"]:
+        raise ConfigError("transforms have no twist: twist_window must be > 0, at least two periods of the transform")
     stage = BaseOdometryStage(model, record_of(BaseOdometryConfig, values))
     frames = values["world_frame"] or model.world_frame, values["child_frame"] or stage.link
 
@@ -99,14 +122,17 @@ def built_base_odometry(values: Values, model: ArmModel) -> BuiltStage:
         stage,
         unchanged,
         (Output(topics.FLEXIBLE_STATE, FlexibleState, make),),
-        interfaces=OdometryInput(stage, frames),
+        interfaces=OdometryInput(stage, values["source"], frames),
         status=status,
     )
 
 
 def _ports(values: Values, description: RobotDescription, tool: str) -> Ports:
     """Return the topics that the stage uses."""
-    return Ports((STATES, Input(topics.ODOMETRY, "Odometry")), (Port(topics.FLEXIBLE_STATE, "FlexibleState"),))
+    frames = values["source"] == FRAMES
+    odometry = Input(topics.ODOMETRY, "Odometry", needed(not frames), f"source '{ODOM}'")
+    transforms = Input(topics.TF, "TFMessage", needed(frames), f"source '{FRAMES}'")
+    return Ports((STATES, odometry, transforms), (Port(topics.FLEXIBLE_STATE, "FlexibleState"),))
 
 
 KIND = StageKind("base_odometry", "flexarm", BASE_ODOMETRY_PARAMETERS, built_base_odometry, (), ports_of=_ports)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import struct
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -18,91 +17,12 @@ from sensor_msgs.msg import JointState
 
 from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.turns import Turns
-from flexarm_core.types import Array
+from flexarm_core.slope import Slope
 from flexarm_nodes.messages.cdr import LITTLE_ENDIAN, message_reader, read_count, read_text, stamp_of
 
 WORDS = 12  # offset of what is behind the stamp in the bytes of a message with a header
-LEAST_SPAN = 500_000  # [ns] between the first and the last sample of a slope
-MOST = 64  # samples in a window
-INTERVALS = 8  # between samples, of which the shortest is their period
-GAP_WINDOWS, GAP_PERIODS = 4, 3  # a longer gap than both begins a new window
-FIRST_GAP = 250_000_000  # [ns] the same while the period is not known
-QUARTER = 0.5 * math.pi  # [rad] that an endless joint moves at most between two samples, at its velocity limit
-REORDERED = 20_000_000  # [ns] a sample that is older by less came out of order: it has no part in a slope
 KEPT = 8  # lists of names that are remembered
 GROWN = 1.25  # factor by which the delay must have grown to be told again
-
-
-class Slope:
-    """Slope of the positions of some joints over a window.
-
-    Attributes:
-        begins: whether the newest sample is one of the first of a window, which span too little.
-    """
-
-    def __init__(self, window: float, endless: Array, speed: float) -> None:
-        """Differentiate positions of some joints.
-
-        Args:
-            window: window [s].
-            endless: (k,) bool, joints of which the difference of two samples is the shortest way.
-            speed: largest velocity of these [rad/s].
-        """
-        self._window, self._turns = round(window * 1e9), Turns(endless.tolist())
-        self._longest = 1e9 * QUARTER / speed if speed > 0.0 else math.inf  # [ns] then the shortest way may be wrong
-        self._samples: deque[tuple[int, Array]] = deque(maxlen=MOST)
-        self._intervals: deque[int] = deque(maxlen=INTERVALS)
-        self._newest: Array | None = None
-        self.begins = False
-
-    @property
-    def period(self) -> int:
-        """Shortest of the last intervals between samples [ns]; 0: not known yet."""
-        return min(self._intervals, default=0)
-
-    def add(self, stamp: int, position: Array) -> Array | None:
-        """Return the velocity (k,) with the positions (k,) of a stamp [ns]; None: there is none yet, or none for it."""
-        samples, self.begins = self._samples, False
-        if samples and stamp == samples[-1][0]:
-            return self._newest  # repeated
-        if samples and stamp < samples[-1][0]:
-            if samples[-1][0] - stamp > REORDERED:  # the clock was set back
-                self._begin()
-                self._intervals.clear()
-                samples.append((stamp, position))
-            return None
-        if samples:
-            interval = stamp - samples[-1][0]
-            usual = GAP_PERIODS * self.period if self._intervals else FIRST_GAP
-            if interval > min(max(GAP_WINDOWS * self._window, usual), self._longest):
-                self._begin()
-            else:
-                position = samples[-1][1] + self._turns.difference(position, samples[-1][1])
-            self._intervals.append(interval)
-        samples.append((stamp, position))
-        while len(samples) > 2 and self._is_spare(stamp):
-            samples.popleft()
-        self._newest = self._slope(stamp)
-        return self._newest
-
-    def _begin(self) -> None:
-        self._samples.clear()
-        self._newest = None
-
-    def _is_spare(self, stamp: int) -> bool:
-        """Return whether the oldest sample is out of the window, and the others span half of it."""
-        oldest, second = self._samples[0][0], self._samples[1][0]
-        return stamp - oldest > 1.1 * self._window and 2 * (stamp - second) >= self._window
-
-    def _slope(self, stamp: int) -> Array | None:
-        self.begins = stamp - self._samples[0][0] < LEAST_SPAN
-        if self.begins:
-            return None
-        at = np.array([(one - stamp) * 1e-9 for one, _ in self._samples])
-        at -= at.mean()
-        slope: Array = at @ np.array([position for _, position in self._samples]) / (at @ at)
-        return slope
 
 
 @dataclass(slots=True)

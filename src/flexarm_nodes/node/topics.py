@@ -16,7 +16,7 @@ RESET_GATE = "~/reset"
 COMMANDED_REFERENCE = "commanded_reference"
 BASE_REACTION = "base_reaction"
 DIAGNOSTICS = "/diagnostics"
-TF_STATIC = "/tf_static"
+TF, TF_STATIC = "/tf", "/tf_static"
 CLOCK = "/clock"
 SIMULATION_STATUS = "simulation_status"
 ADVANCE_SIMULATION = "~/advance"
@@ -64,6 +64,7 @@ NEWEST = _reliable(1)
 # reliability are heard so, and a tick has no confirmations to send, to wake for and to read.
 UNCONFIRMED = QoSProfile(reliability=ReliabilityPolicy.BEST_EFFORT, history=HistoryPolicy.KEEP_LAST, depth=1)
 LATCHED = _reliable(1, DurabilityPolicy.TRANSIENT_LOCAL)
+MOVING_FRAMES = _reliable(100)
 FRAMES = _reliable(100, DurabilityPolicy.TRANSIENT_LOCAL)  # each publisher of static transforms keeps its own
 SHARED_DEPTH = 8  # messages that are kept of a topic on which others publish, too: theirs must not replace the newest
 # Several changes may arrive between two samples, and none may be lost: if a queue is full, the sender waits.

@@ -23,9 +23,9 @@ from flexarm.srv import AdvanceSimulation, ApplyPush
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
+from flexarm_core.slope import LEAST_SPAN
 from flexarm_core.types import Array
 from flexarm_nodes.messages.conversions import joint_readings_form, wrench_form
-from flexarm_nodes.messages.differentiated import LEAST_SPAN
 from flexarm_nodes.messages.flexible import imu_form, strain_form
 from flexarm_nodes.messages.form import SECOND, Form
 from flexarm_nodes.node import topics

@@ -20,11 +20,10 @@ from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.markers.arm_samples import finite_by_name
 from flexarm_nodes.messages.cdr import BODY, LITTLE_ENDIAN
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
-from flexarm_nodes.node.topics import LATCHED
+from flexarm_nodes.node.topics import LATCHED, TF, TF_STATIC
 from flexarm_tools.graph.message_definition import MessageDefinition
 from flexarm_tools.graph.packages import Packages
 
-TF, TF_STATIC = "/tf", "/tf_static"
 TF_TYPE = "tf2_msgs/msg/TFMessage"
 TF_HASH = "RIHS01_e369d0f05a23ae52508854b66f6aa0437f3449d652e8cbf22d5abe85d020f087"
 TF_QUALITY = {TF: QoSProfile(depth=100), TF_STATIC: LATCHED}

@@ -21,8 +21,8 @@ from std_msgs.msg import String
 
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_nodes.messages.cdr import message_reader
-from flexarm_nodes.node.topics import JOINT_STATES, ROBOT_DESCRIPTION
-from flexarm_tools.bag.frames import TF, TF_HASH, TF_QUALITY, TF_STATIC, TF_TYPE, RobotFrames, tf_definition
+from flexarm_nodes.node.topics import JOINT_STATES, ROBOT_DESCRIPTION, TF, TF_STATIC
+from flexarm_tools.bag.frames import TF_HASH, TF_QUALITY, TF_TYPE, RobotFrames, tf_definition
 from flexarm_tools.graph.heard_topic import HeardTopic
 from flexarm_tools.graph.message_definition import MessageDefinition
 from flexarm_tools.graph.offered_qos import write_offered_qos

@@ -13,8 +13,8 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from flexarm_core.errors import ConfigError, InputError
+from flexarm_nodes.node.topics import TF, TF_STATIC
 from flexarm_tools.bag.file import McapFile, RecordedTopic
-from flexarm_tools.bag.frames import TF, TF_STATIC
 from flexarm_tools.graph.message_class import message_class
 from flexarm_tools.graph.message_definition import MessageDefinition
 from flexarm_tools.graph.packages import AmentPackages

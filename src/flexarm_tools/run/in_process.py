@@ -21,6 +21,7 @@ from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.slope import LEAST_SPAN
 from flexarm_core.types import Array, FlexibleSample
 from flexarm_nodes.control_loop.loop import ControlLoop
 from flexarm_nodes.hardware_gate.gate import HardwareGateNode
@@ -28,7 +29,7 @@ from flexarm_nodes.hardware_gate.output import gate_words
 from flexarm_nodes.hardware_gate.parameters import gate_stage
 from flexarm_nodes.messages.cdr import message_reader
 from flexarm_nodes.messages.conversions import joint_numbers, joint_readings_form, wrench_form
-from flexarm_nodes.messages.differentiated import LEAST_SPAN, Differentiated
+from flexarm_nodes.messages.differentiated import Differentiated
 from flexarm_nodes.messages.flexible import imu_form, strain_form
 from flexarm_nodes.messages.form import Form, FormWriter
 from flexarm_nodes.node import topics
