@@ -163,6 +163,16 @@ PLANTED = (
         "        velocity=velocity,", "        velocity=1.3 * velocity,", "wild_source",
     ),
     Planted(
+        "position limits are approached as if the joint braked at once", f"{GATE}/command_law.py",
+        "hardest_braking(self._limits, v), settling", "hardest_braking(self._limits, v)",
+        f"{CORE_TESTS}/test_softness.py",
+    ),
+    Planted(
+        "braking throws a joint back", f"{GATE}/command_law.py",
+        "np.minimum(limits.acceleration + servo / settling, np.abs(v) / settling)",
+        "limits.acceleration + servo / settling", f"{CORE_TESTS}/test_command_law.py",
+    ),
+    Planted(
         "efforts of 1.5 times the limit", f"{NODES}/hardware_gate/parameters.py",
         "effort=model.effort_limit,", "effort=1.5 * model.effort_limit,", f"{NODE_TESTS}/test_gate_parameters.py",
     ),

@@ -40,7 +40,6 @@ FASTER = 1.1  # factor on all velocities at which the motors must still be able 
 LEAST = 0.2  # smallest factor by which the decelerations of all joints in a stop are scaled
 CAUTION = 0.25  # factor on the acceleration limits if commands may be late
 MORE = 0.05  # fraction of the effort limits by which limited accelerations may need more effort than was asked
-AHEAD = 0.25  # share of the settling time by which positions are advanced where they are limited
 FORGOTTEN = 0.5  # [s] time constant with which the velocity tracking error is forgotten
 
 
@@ -103,7 +102,7 @@ class CommandLaw:
         inputs, loads = np.zeros(5 * none.size), np.zeros((2, none.size))
         trust(table, inputs, none.copy(), loads)
         examine(table, table, inputs, none, 1.0, self._horizon, self._period, True, loads, none.copy(), none.copy())
-        is_still_allowed(table, inputs, none, 1.0, self._horizon, none.copy())
+        is_still_allowed(table, inputs, none, 1.0, none.copy())
 
     def reset(self) -> None:
         """Forget the command in force."""
@@ -261,7 +260,7 @@ class CommandLaw:
         acceleration = self.observed.acceleration(state, (self.command - self.friction)[None])[0]
         inputs, bounds = self._examined(self.command, self.friction, state), self._limits_in_force.table
         settling, excess = self.observed.settling, self.observed.excess
-        if is_still_allowed(bounds, inputs, excess, settling, self._horizon, acceleration):
+        if is_still_allowed(bounds, inputs, excess, settling, acceleration):
             return None
         command = self._follow_effort(self.command, self.friction, state, age)
         return None if np.array_equal(command, self.command) else command
@@ -280,12 +279,13 @@ class CommandLaw:
 
         A command is only reduced where that makes the joint slower. Braking may be as hard as a servo with the settling
         time of the observed dynamics makes it, the less so the harder the joint is measured to slow already; a payload
-        looks like braking, but slows nothing. A joint that became faster than its acceleration limit allows is braked
-        by the same servo.
+        looks like braking, but slows nothing. Beyond ``|v|`` over that time it would throw a joint back. A joint that
+        became faster than its acceleration limit allows is braked by the same servo, and position limits are approached
+        as slowly as it acts.
         """
         limits, v, settling = self._limits_in_force, state.velocity, self.observed.settling
         lowest, highest = acceleration_bounds(
-            limits, state.position + AHEAD * settling * v, v, self._horizon, hardest_braking(self._limits, v)
+            limits, state.position, v, self._horizon, hardest_braking(self._limits, v), settling
         )
         excess = self.observed.excess
         servo = np.abs(v)
@@ -293,7 +293,7 @@ class CommandLaw:
             too_fast = np.abs(excess) + np.maximum(servo - limits.velocity, 0.0)
             slows = np.clip(-np.sign(v) * self.observed.mean / limits.acceleration, 0.0, 1.0)
             servo = np.minimum(servo, np.maximum(too_fast, (1.0 - slows) * servo))
-        hardest = limits.acceleration + servo / settling
+        hardest = np.minimum(limits.acceleration + servo / settling, np.abs(v) / settling)
         highest = np.minimum(highest, (limits.velocity - v - np.maximum(excess, 0.0)) / settling)
         lowest = np.maximum(lowest, (-limits.velocity - v - np.minimum(excess, 0.0)) / settling)
         highest = np.where(v < 0.0, np.maximum(highest, hardest), np.maximum(highest, np.minimum(lowest, 0.0)))

@@ -51,7 +51,7 @@ def trust(table: Array, inputs: Array, taken: Array, loads: Array) -> tuple[bool
 
 @kernel
 def is_still_allowed(
-    bounds: Array, inputs: Array, excess: Array, settling: float, horizon: float, acceleration: Array
+    bounds: Array, inputs: Array, excess: Array, settling: float, acceleration: Array
 ) -> bool:  # fmt: skip
     """Return whether accelerations (n,) clearly respect the limits of the motion; arguments as in :func:`examine`."""
     u = view_inputs(inputs, acceleration.shape[0])
@@ -59,7 +59,7 @@ def is_still_allowed(
         after = u.velocity[i] + acceleration[i] * settling
         if not max(after + max(excess[i], 0.0), -after - min(excess[i], 0.0)) <= bounds[VELOCITY, i]:
             return False
-    return _is_allowed(bounds, u.position, u.velocity, acceleration, horizon)  # type: ignore[no-any-return]
+    return _is_allowed(bounds, u.position, u.velocity, acceleration, settling)  # type: ignore[no-any-return]
 
 
 @kernel
@@ -102,7 +102,7 @@ def examine(
                 taken[i], reduced = harmless * taken[i], True
         if reduced:
             return LESS_FRICTION
-    if not is_still_allowed(bounds, inputs, excess, settling, horizon, accelerations[0]):
+    if not is_still_allowed(bounds, inputs, excess, settling, accelerations[0]):
         return FORBIDDEN
     for i in range(n):
         if not abs(u.effort[i]) <= table[EFFORT, i]:

@@ -180,7 +180,7 @@ def hardest_braking(limits: JointLimits, velocity: Array) -> Array:
 
 
 def acceleration_bounds(
-    limits: JointLimits, position: Array, velocity: Array, dt: float, braking: Array | None = None
+    limits: JointLimits, position: Array, velocity: Array, dt: float, braking: Array | None = None, ahead: float = 0.0
 ) -> tuple[Array, Array]:
     """Return the lowest and highest acceleration (n,) that respect the motion limits for one sample.
 
@@ -193,13 +193,14 @@ def acceleration_bounds(
         velocity: (n,) joint velocities [rad/s | m/s].
         dt: sampling period [s].
         braking: (n,) deceleration beyond a limit, None: the acceleration limit.
+        ahead: time for which an acceleration is kept before a joint begins to stop at a position limit, if longer [s].
     """
-    A = limits.acceleration
+    A, ahead = limits.acceleration, max(ahead, dt)
     most = A if braking is None else braking
     highest = np.minimum(A, (limits.velocity - velocity) / dt)
-    highest = np.minimum(highest, _highest_acceleration(limits.upper - position, velocity, A, dt))
+    highest = np.minimum(highest, _highest_acceleration(limits.upper - position, velocity, A, ahead))
     lowest = np.maximum(-A, (-limits.velocity - velocity) / dt)
-    lowest = np.maximum(lowest, -_highest_acceleration(position - limits.lower, -velocity, A, dt))
+    lowest = np.maximum(lowest, -_highest_acceleration(position - limits.lower, -velocity, A, ahead))
     highest, lowest = np.clip(highest, -most, A), np.clip(lowest, -A, most)
     # Beyond a limit the two bounds may cross: braking has priority.
     crossed = lowest > highest

@@ -201,7 +201,6 @@ class LedBeyondLimits(Fault):
         "led_beyond_limits",
         "a path beyond the position limits of joints",
     )
-    bends = False  # what the links have stored leads a joint beyond its limit: docs/safety.md
     cause = r"away from its reference|limit|effort|follow"
     law = BEYOND
     pairs = False

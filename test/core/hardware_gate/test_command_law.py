@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from robots import URDF
 
 from flexarm_core.hardware_gate.command_law import CommandLaw
 from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import ArmState
 
 PERIOD = 0.001
@@ -34,3 +37,19 @@ def test_a_velocity_that_jumps_saturates_one_motor_and_leaves_the_others_at_rest
     assert (np.abs(command) <= limits.effort).all() and np.sum(np.abs(command) == limits.effort) == 1
     moved = law.observed.acceleration(state, command[None])[0]
     assert (np.abs(moved[1:]) <= 1.01 * limits.acceleration[1:]).all(), moved
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_a_joint_that_comes_back_from_beyond_a_limit_is_braked_to_rest_and_not_thrown_out_again(side):
+    """On links that bend, braking of the whole limit at a small speed would reverse it in every sample."""
+    model = ArmModel(load_robot_description(URDF / "flexible_2r.urdf.xacro"), gravity=(0.0, 0.0, 0.0))
+    most, none = np.full(2, 20.0), np.zeros(0)
+    limits = JointLimits(model.lower, model.upper, model.velocity_limit, most, model.effort_limit, np.full(2, np.inf))
+    law = CommandLaw(model, limits, "effort", PERIOD, 2.0 * PERIOD, 20.0)
+    beyond, speed = model.upper + 0.02, 0.05
+    state = ArmState(0, side * np.array([0.3, beyond[1]]), side * np.array([0.0, -speed]), none, none)
+    law.observe(state, 0.0, applied=False)
+    blocks = model.blocks(state)
+    outward = blocks.H_m @ (side * np.array([0.0, 15.0])) + blocks.c_m
+    caused = law.observed.acceleration(state, law.follow(outward, None, state)[None])[0]
+    assert side * caused[1] == pytest.approx(speed / law.observed.settling)

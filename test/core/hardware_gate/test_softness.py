@@ -185,3 +185,32 @@ def test_an_arm_whose_links_bend_is_not_thrown_while_nothing_is_measured():
     assert gate.status.blind
     assert np.max(changes) <= FADES * np.abs(PUSH).max()
     assert fastest <= 1.1
+
+
+LED, PACE, STRENGTH = 0.8, 1.2, 25.0  # [rad], [rad/s], [rad/s]: how far beyond a limit a joint is led, and how
+OVERRUN = 0.02  # [s] at the velocity limit, as in the campaign of faults
+
+
+def test_a_path_beyond_a_position_limit_does_not_lead_a_joint_beyond_it_whose_links_bend():
+    """The law pushes on, as it knows no limits; what the links have stored pushes with it."""
+    model = ArmModel(load_robot_description(URDF / "flexible_2r.urdf.xacro"), gravity=(0.0, 0.0, 0.0))
+    plant = make_backend("mujoco", model.description, gravity=(0.0, 0.0, 0.0), max_step=PERIOD / 4, segments=6)
+    led, reach = np.array([0.0, 1.0]), 0.5 * STRENGTH**-2 * np.full(2, 20.0)
+    start = np.array([0.4, model.upper[1] - 0.6 * PACE])
+    plant.reset(start)
+    limits = JointLimits(
+        model.lower, model.upper, model.velocity_limit, np.full(2, 20.0), model.effort_limit, np.full(2, np.inf)
+    )
+    gate, farthest = HardwareGate(model, limits, HardwareGateConfig(period=PERIOD)), -np.inf
+    for tick in range(round(2.0 / PERIOD)):
+        sensed, ahead = plant.sensed(), min(PACE * tick * PERIOD, 0.6 * PACE + LED)
+        state = ArmState(tick * round(1e9 * PERIOD), sensed.position, sensed.velocity, *np.zeros((2, 0)))
+        error = np.clip(start + ahead * led - sensed.position, -reach, reach)
+        asked = STRENGTH**2 * error + 2.0 * STRENGTH * (PACE * led * (ahead > 0.0) - sensed.velocity)
+        blocks = model.blocks(state)
+        reference = JointReference(state.stamp, effort=blocks.H_m @ asked + blocks.c_m)
+        given = [gate.on_state(state, 0.0), gate.on_reference(reference)]
+        plant.step(next((one for one in reversed(given) if one is not None), np.zeros(2)), PERIOD)
+        farthest = max(farthest, sensed.position[1] - model.upper[1])
+    assert gate.status.stops == 0
+    assert 0.0 < farthest <= OVERRUN * model.velocity_limit[1]
