@@ -46,7 +46,7 @@ from flexarm_core.reaction_null_space.vibration.law_memory import (
     view_state,
 )
 from flexarm_core.reaction_null_space.vibration.led_joints import lead, take
-from flexarm_core.reaction_null_space.vibration.load_observer import advance, find, forget, integrate
+from flexarm_core.reaction_null_space.vibration.load_observer import BEGINS, advance, find, forget, integrate
 from flexarm_core.reaction_null_space.vibration.motion_bounds import bound_motion
 from flexarm_core.reaction_null_space.vibration.posture_terms import (
     base_acceleration,
@@ -166,7 +166,8 @@ def _find_load(c: Constants, s: Settings, x: Inputs, kept: State) -> None:
     for i in range(c.n):
         most[i] = LOAD_SHARE * c.limits[3, i] / x.H_m[i, i]
     if not s.led:
-        find(joints, x.measured_position, x.measured_velocity, bandwidth if bandwidth > 0.0 else x.watched[0], most)
+        w = bandwidth if bandwidth > 0.0 else x.watched[0]
+        find(joints, x.measured_position, x.measured_velocity, w, most, max(x.since_last[0], SHORTEST), 0.0)
         x.lacking[:] = joints.lacking
     elif bandwidth > 0.0 or s.rests:
         # a tenth of Routh's stability bound k_i < k_p k_d, because the model does not include the unknown load
@@ -294,7 +295,7 @@ def _observe_base(s: Settings, x: Inputs, kept: State) -> None:
         forget(base)
         return
     bandwidth = min(s.base_bandwidth, LAG / dt)
-    find(base, x.deflection, x.deflection_rate, bandwidth, np.full(x.deflection.shape[0], np.inf))
+    find(base, x.deflection, x.deflection_rate, bandwidth, np.full(x.deflection.shape[0], np.inf), dt, BEGINS)
     inertia = x.H_b if s.led else x.H_b - yielded_inertia(x.H_bm, x.H_m)
     x.base_lacking[:] = times(inertia, base.lacking)
 

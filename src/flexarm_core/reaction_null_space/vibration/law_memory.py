@@ -128,7 +128,7 @@ view_inputs = views(Inputs, "n", "m")
 class Observed(NamedTuple):
     """Load estimate of k coordinates; see ``load_observer``."""
 
-    known: Array  # (1,) 1 if there is an expected motion
+    known: Array  # (1,) 0 if there is no expected motion, else 1 + the time since it began [s]
     lacking: Array  # (k,) estimated acceleration deficits
     position: Array  # (k,) expected position
     velocity: Array  # (k,) expected velocity
