@@ -68,13 +68,17 @@ def counts(recording: Recording) -> dict[str, int]:
 def too_busy(recording: Recording) -> str:
     """Say in words that the machine was too busy for a run in real time; empty if it was not, or in lockstep.
 
-    It was if more than one command of a hundred came later than a control period after its joint state.
+    It was if more than one command of a hundred came later than a control period after its joint state, or if the gate
+    stopped because the machine was late: what is not answered at all has no latency.
     """
     latency, period = recording.tick_latency, float(recording.time[1] - recording.time[0])
     known = latency[np.isfinite(latency)]
-    late = float(np.percentile(known, 99.0)) if len(known) else 0.0
-    if late <= period:
+    if not len(known):
         return ""
+    late = float(np.percentile(known, 99.0))
+    if late <= period:
+        stops = (e.message for e in recording.events if e.message.startswith(STOPPED) and MACHINE_LATE in e.message)
+        return next((f"this machine was too busy: {stop}" for stop in stops), "")
     return (
         f"this machine was too busy: p99 {1e3 * late:.3g} ms from state to command, the period is {1e3 * period:.3g} ms"
     )
