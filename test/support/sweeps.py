@@ -12,9 +12,9 @@ CONFIG = Path(__file__).resolve().parents[2] / "config"
 SCENARIO = """\
 base: scenario.yaml
 title: Pushed for a moment
-duration: 0.05
+duration: 0.15  # after the first tenth of a second, in which forces on the base are compensated in part only
 pushes:
-  - {link: base_link, start: 0.01, duration: 0.03, force: [5.0, 0.0, 0.0]}
+  - {link: base_link, start: 0.11, duration: 0.03, force: [5.0, 0.0, 0.0]}
 events: ~
 figures:
   settling_periods: ~

@@ -234,7 +234,7 @@ def test_a_wrong_command_says_what_is_right(whole, monkeypatch, arguments, words
 def test_results_of_something_else_are_not_mixed(whole, tmp_path, packages):
     path = write_sweep(tmp_path)
     run_sweep(load_sweep(path, packages), tmp_path / "out", 1)
-    write_sweep(tmp_path, scenario=SCENARIO.replace("start: 0.01", "start: 0.015"))
+    write_sweep(tmp_path, scenario=SCENARIO.replace("start: 0.11", "start: 0.115"))
     with pytest.raises(ConfigError, match="another sweep, scenario, robot or version of flexarm: --fresh deletes them"):
         run_sweep(load_sweep(path, packages), tmp_path / "out", 1)
     write_sweep(tmp_path, ("seed: 1", "seed: 2"))

@@ -228,7 +228,7 @@ def test_all_mistakes_are_reported_together_those_of_the_scenario_too(tmp_path, 
     )
     with pytest.raises(ConfigError, match="4 problems in the sweep"):
         load_sweep(write_sweep(tmp_path, *changes), packages)
-    scenario = SCENARIO.replace("duration: 0.05", "duration: -1").replace("title:", "titel:")
+    scenario = SCENARIO.replace("duration: 0.15", "duration: -1").replace("title:", "titel:")
     with pytest.raises(ConfigError) as error:
         load_sweep(write_sweep(tmp_path, ("samples", "sampels"), scenario=scenario), packages)
     text = str(error.value)

@@ -20,7 +20,7 @@ from flexarm_tools.sweep.session import run_sweep
 from flexarm_tools.sweep.sweep_file import load_sweep
 
 TWICE = SCENARIO.replace(  # a second push can take back the first one
-    "events: ~", "  - {link: base_link, start: 0.01, duration: 0.03, force: [1.0, 0.0, 0.0]}\nevents: ~"
+    "events: ~", "  - {link: base_link, start: 0.11, duration: 0.03, force: [1.0, 0.0, 0.0]}\nevents: ~"
 )
 OPTIMIZE = """\
 scenario: push.yaml
