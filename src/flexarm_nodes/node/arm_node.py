@@ -50,6 +50,7 @@ PILE = 0.1  # [s] queueing delay of the executor above which joint states are dr
 SPIN = 0.2  # [s] period at which the main loop checks whether the node must end
 CLOCK_LAG = 0.05  # [s] by which a stamp may be ahead of the clock before /clock is read at once
 MOST_BYTES = 65536  # size of a message that is read: larger ones keep the executor for too long
+LAST_WORDS = 3.5  # [s] longest wait until those who listen know why a node ends by itself
 DEFECT_PERIOD = 1.0  # [s] between two tracebacks in the log
 
 
@@ -259,8 +260,11 @@ class ArmNode(LifecycleNode):
         """Wait for a short time until the drives have the last command; a node that commands them overrides this.
 
         Messages may be lost if their publisher ends. Other last messages do not move the arm and are not waited for:
-        an acknowledgment takes up to 3 s, the period in which Fast DDS asks for it.
+        an acknowledgment takes up to 3 s, the period in which Fast DDS asks for it. A node that ends by itself waits
+        until its reason is known.
         """
+        if self.exit_code:
+            self.diagnostics.acknowledge(LAST_WORDS)
 
     def guarded(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
         """Wrap a message callback: it does nothing while inactive; an error is reported and never ends the process."""

@@ -8,6 +8,7 @@ from collections import deque
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 
@@ -58,6 +59,10 @@ class Diagnostics:
         self._changed_at = self._uneasy_at = self._warned_at = -AGAIN  # level; warning that lasts; warning in the log
         self._changes = 0  # changes of the level since the last warning in the log
         self._timer = node.create_timer(1.0, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def acknowledge(self, longest: float) -> None:
+        """Wait until all who listen have the newest status, at most so long [s]."""
+        self._publisher.wait_for_all_acked(Duration(seconds=longest))
 
     def close(self) -> None:
         """End the repetition of the status."""
