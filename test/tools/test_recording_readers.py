@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 
 from flexarm.msg import FlexibleState, JointReference
+from flexarm_core.errors import ConfigError
 from flexarm_core.robot.load import load_robot_description
 from flexarm_nodes.messages.form import Form, Template
 from flexarm_nodes.messages.layout import layout_of
@@ -100,6 +101,15 @@ def test_a_run_whose_recording_cannot_be_written_any_further_ends_and_says_so(tm
         resource.setrlimit(resource.RLIMIT_FSIZE, (usual, highest))
     assert "run.mcap' cannot be written any further: File too large" in run.ended_early
     assert 2 <= run.ticks < TICKS and (tmp_path / "run.mcap").stat().st_size <= 30_000
+
+
+def test_a_recording_that_cannot_be_closed_loses_nothing_of_the_run(tmp_path, monkeypatch):
+    def full(recorder: McapRecorder) -> None:
+        raise ConfigError("no space left")
+
+    monkeypatch.setattr(McapRecorder, "finish", full)
+    run = record(tmp_path)
+    assert run.ended_early == "no space left" and run.ticks == TICKS
 
 
 def test_what_the_recording_lacks_is_counted(tmp_path):

@@ -8,7 +8,8 @@ import numpy as np
 
 from flexarm_core.types import Array
 
-WINDOW, SAMPLES, MOST = 0.5, 16, 1024  # [s] and number of samples that are judged, at least; at most
+WINDOW, SAMPLES = 0.5, 16  # [s] and number of samples that are judged, at least
+MOST = 1024  # number of samples that are judged, however short they take
 LEAST = 1e-3  # [rad | m] standard deviation of positions that move enough to be judged
 SMOOTH = 0.5  # largest von Neumann ratio of positions that move; that of white noise is 2, of a slow motion 0
 EXPLAINED = 0.5  # share of the variance that the rates must explain
@@ -47,7 +48,7 @@ class RateCheck:
         if samples and not 0 < stamp - samples[-1][0] <= WINDOW * 1e9:
             self.reset()
         samples.append((stamp, position, rate))
-        if (stamp - samples[0][0]) * 1e-9 < WINDOW or len(samples) < SAMPLES:
+        if len(samples) < SAMPLES or ((stamp - samples[0][0]) * 1e-9 < WINDOW and len(samples) < MOST):
             return
         at = np.array([one[0] - stamp for one in samples]) * 1e-9
         x, rates = np.array([one[1] for one in samples]), np.array([one[2] for one in samples])

@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -112,7 +113,7 @@ class Runner:
                 ticks = self._lead_to_the_end(graph, recorder)
                 self._wait_for_the_last_samples(graph, recorder, ticks)
                 self._say_what_was_not_heard(ticks)
-                return recorder.finish(self._outcome(ticks))
+                recording = recorder.finish(self._outcome(ticks))
             finally:
                 end_all(self._processes.values())
                 try:
@@ -123,6 +124,7 @@ class Runner:
                         recorder.close()
                     node.destroy_node()
                     rclpy.try_shutdown(context=context)
+            return replace(recording, ended_early=self._ended_early)
 
     def _refuse_company(self, names: set[str]) -> None:
         company = names & {PLANT, *(spec.name for spec in self._scenario.nodes)}
@@ -159,8 +161,10 @@ class Runner:
     def _end_listening(self) -> None:
         """Close the MCAP file, after the nodes, so that it holds how they end."""
         if self._listener is not None:
-            with contextlib.suppress(*((ConfigError,) if self._ended_early else ())):  # the reason is known
+            try:
                 self._listener.finish()
+            except ConfigError as error:
+                self._ended_early = self._ended_early or str(error)
 
     def _bring_up(self, graph: Graph, recorder: Recorder) -> None:
         for name, process in self._processes.items():
@@ -239,7 +243,10 @@ class Runner:
         with contextlib.suppress(
             GraphError, InterruptedRunError, NodeDiedError
         ):  # lost samples are counted by the recording
-            graph.spin_until(settled, ARRIVAL_TIMEOUT, "arrival of every sample")
+            try:
+                graph.spin_until(settled, ARRIVAL_TIMEOUT, "arrival of every sample")
+            except ConfigError as error:  # what was recorded by then is kept
+                self._ended_early = str(error)
 
     def _say_what_was_not_heard(self, ticks: int) -> None:
         """Add an event if messages are absent from the MCAP file."""
