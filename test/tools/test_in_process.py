@@ -202,3 +202,11 @@ def test_an_event_that_a_node_would_refuse_ends_the_run_and_is_said():
     recording = run_in_process(short("planar_3r/scenarios/push_damped", events=(event,)), Progress("refused"))
     assert "can only change while the node is not configured" in recording.ended_early
     assert recording.ticks == 100
+
+
+def test_noise_of_the_first_base_rate_is_no_force_on_the_base():
+    """Differentiated over two samples, it is 35 times that of a sensor; taken for a force, it moved the base."""
+    scenario = load_scenario(CONFIG / "planar_3r" / "scenarios" / "reach.yaml")
+    blind = scenario.plant | {"sensors.joint_velocity.reported": False}
+    run = run_in_process(replace(scenario, plant=blind, duration=0.5, events=()), Progress(""))
+    assert np.abs(run.deflection).max() < 1e-4
