@@ -130,6 +130,13 @@ def test_a_joint_that_never_moves_sticks_in_every_stretch_of_its_reference(slow)
     assert measure("stick_slip_events", slow(still, back_and_forth())) == 2.0
 
 
+@pytest.mark.parametrize("lost", (slice(0, 1), slice(2000, 2001), slice(2000, 2050), slice(-1, None)))
+def test_samples_that_nothing_answered_end_no_steady_motion(slow, lost):
+    wanted = ramp()
+    wanted[lost] = np.nan
+    assert measure("stick_slip_events", slow(np.zeros(TICKS), wanted)) == 1.0
+
+
 def test_a_joint_is_given_a_tenth_of_a_second_after_each_reversal(slow):
     wanted = back_and_forth()
     for held, events in ((0.09, 0.0), (0.2, 1.0)):

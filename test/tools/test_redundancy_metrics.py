@@ -66,6 +66,19 @@ def test_velocity_and_acceleration_are_those_of_the_joint_references(resolved):
     assert measure("peak_reference_acceleration", recording) == pytest.approx(2.0)
 
 
+def test_a_reference_that_nothing_answered_is_passed_over_and_its_step_spans_it(resolved):
+    time = np.arange(TICKS) * PERIOD
+    velocity = np.column_stack((np.zeros(TICKS), -2.0 * np.maximum(time - 1.0, 0.0)))
+    velocity[[0, 2000, 2001, 3000]] = np.nan
+    recording = resolved(reference_velocity=velocity)
+    assert measure("peak_reference_velocity", recording) == pytest.approx(2.0 * (time[-1] - 1.0))
+    assert measure("peak_reference_acceleration", recording) == pytest.approx(2.0)
+    velocity[2000:] -= 0.3  # hidden in the gap: over 3 ms
+    assert measure("peak_reference_acceleration", resolved(reference_velocity=velocity)) == pytest.approx(102.0)
+    velocity[3000] = np.inf  # a reference that diverges is none that is missing
+    assert measure("peak_reference_velocity", resolved(reference_velocity=velocity)) == np.inf
+
+
 def test_joints_return_to_where_they_began(resolved):
     position = np.tile([0.3, -0.2], (TICKS, 1))
     position[500:1000] += 0.4

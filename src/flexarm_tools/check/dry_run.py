@@ -48,7 +48,7 @@ def dry_run(scenario: Scenario) -> DryRun:
         return DryRun("the gate never had a reference")
     figures = compute_figures(scenario.figures, recording)
     missed = [figure for figure in figures if figure.goal is not None and not figure.holds]
-    reason = "; ".join(f"{f.name} is {f.value:.3g} {f.unit}, goal {f.goal.text}" for f in missed if f.goal is not None)
+    reason = "; ".join(f"{f.name} is {f.shown}, goal {f.goal.text}" for f in missed if f.goal is not None)
     return DryRun(reason, figures)
 
 

@@ -14,9 +14,12 @@ from flexarm_tools.metrics.registry import (
     Measurement,
     MetricOptions,
     final,
+    known,
     metric,
     peak,
+    reduced,
     rms,
+    unmeasured,
     window,
 )
 from flexarm_tools.recording.recording import Recording
@@ -64,7 +67,7 @@ def base_settling_time(recording: Recording, options: MetricOptions) -> Measurem
     since = float(time[np.argmax(root)]) if options.since is None else options.since
     largest = float(np.max(root[time <= since], initial=0.0))
     if not (largest > 0.0 and np.isfinite(root).all()):
-        return Measurement(np.nan, details={"settled": False})
+        return unmeasured("the base did not move up to then", settled=False)
     last = int(np.flatnonzero(root >= options.threshold * largest)[-1])
     settled = last + 1 < len(time)
     return Measurement(max(0.0, float(time[last]) - since), at_least=not settled, details={"settled": settled})
@@ -88,7 +91,7 @@ def settling_periods(recording: Recording, options: MetricOptions) -> Measuremen
     before = deflection[time <= since]
     largest = float(np.max(before)) if before.size else 0.0
     if not (largest > 0.0 and np.isfinite(deflection).all() and np.isfinite(period)):
-        return Measurement(np.nan, details={"settled": False})
+        return unmeasured("the base did not move up to then, or has no natural period", settled=False)
     above = np.flatnonzero(deflection >= options.threshold * largest)
     first = int(above[-1]) + 1 if above.size else 0
     if first >= len(time) or time[-1] - max(float(time[first]), since) < 0.5 * period:
@@ -130,11 +133,12 @@ def effort_step(recording: Recording, options: MetricOptions) -> Measurement:
 @metric("N", *WINDOW)
 def peak_base_force(recording: Recording, options: MetricOptions) -> Measurement:
     """Largest force of the arm on its base, `max ‖f(t)‖`, weight included."""
-    return peak(np.linalg.norm(recording.base_wrench[window(recording, options), :3], axis=1))
+    force = recording.base_wrench[:, :3]
+    return peak(np.linalg.norm(force[window(recording, options) & known(force)], axis=1))
 
 
 @metric("m/rad", *WINDOW)
 def smallest_restricted_singular_value(recording: Recording, options: MetricOptions) -> Measurement:
     """Smallest `sigma_min(J P_RNS)` while a tool task runs: distance to an algorithmic singularity."""
-    values = recording.smallest_restricted_singular_value[window(recording, options) & recording.has_reference]
-    return Measurement(float(np.min(values)) if values.size else np.nan)
+    values = recording.smallest_restricted_singular_value
+    return reduced(np.min, values[window(recording, options) & recording.has_reference & known(values)])

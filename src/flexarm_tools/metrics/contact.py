@@ -6,7 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.types import Array
-from flexarm_tools.metrics.registry import DIRECTION, WANTED, WINDOW, Measurement, MetricOptions, metric, peak, window
+from flexarm_tools.metrics.registry import (
+    DIRECTION,
+    WANTED,
+    WINDOW,
+    Measurement,
+    MetricOptions,
+    known,
+    metric,
+    peak,
+    reduced,
+    unmeasured,
+    window,
+)
 from flexarm_tools.recording.recording import Recording
 
 
@@ -19,8 +31,8 @@ def _unit(direction: tuple[float, float, float]) -> Array:
 
 def _known(recording: Recording, options: MetricOptions) -> NDArray[np.bool_]:
     """Return the ticks (T,) of the window with a known contact wrench."""
-    known: NDArray[np.bool_] = window(recording, options) & np.isfinite(recording.contact_wrench).all(axis=1)
-    return known
+    ticks: NDArray[np.bool_] = window(recording, options) & known(recording.contact_wrench)
+    return ticks
 
 
 def _force_along(recording: Recording, options: MetricOptions) -> Array:
@@ -39,17 +51,16 @@ def contact_force_error(recording: Recording, options: MetricOptions) -> Measure
 
     ``f`` is the force of the surfaces on the tool: it points out of the surfaces. NaN if there are no surfaces.
     """
-    force = _force_along(recording, options)
-    if options.wanted is None or not force.size:
-        return Measurement(np.nan)
-    return Measurement(float(np.mean(np.abs(force - options.wanted))) / options.wanted)
+    wanted = options.wanted
+    if wanted is None:
+        return unmeasured("option 'wanted' is not given")
+    return reduced(lambda force: np.mean(np.abs(force - wanted)) / wanted, _force_along(recording, options))
 
 
 @metric("N", *WINDOW, DIRECTION)
 def mean_contact_force(recording: Recording, options: MetricOptions) -> Measurement:
     """Mean force of the surfaces on the tool along the direction."""
-    force = _force_along(recording, options)
-    return Measurement(float(np.mean(force)) if force.size else np.nan)
+    return reduced(np.mean, _force_along(recording, options))
 
 
 @metric("N", *WINDOW)
@@ -67,7 +78,7 @@ def contact_losses(recording: Recording, options: MetricOptions) -> Measurement:
     force = recording.contact_wrench[_known(recording, options), :3]
     touches: NDArray[np.bool_] = np.any(force != 0.0, axis=1)
     if not touches.any():
-        return Measurement(np.nan)
+        return unmeasured("the tool never touches a surface")
     return Measurement(float(np.sum(touches[:-1] & ~touches[1:])))
 
 

@@ -97,6 +97,14 @@ class Figure:
         return self.goal.holds(self.value, self.at_least, self.at_most)
 
     @property
+    def shown(self) -> str:
+        """Value with its unit, or why it could not be measured, for a line of text."""
+        if not math.isfinite(self.value):
+            return f"not measured: {self.details.get('reason', 'it is not finite')}"
+        sign = ">= " if self.at_least else "<= " if self.at_most else ""
+        return f"{sign}{self.value:.4g} {self.unit}"
+
+    @property
     def bound(self) -> str:
         """``at_least`` or ``at_most`` if the value is only a bound, else empty."""
         return "at_least" if self.at_least else "at_most" if self.at_most else ""
@@ -161,9 +169,18 @@ def ratio(name: str, numerator: Figure, denominator: Figure, goal: Goal | None =
     unit = "1" if numerator.unit == denominator.unit else f"({numerator.unit})/({denominator.unit})"
     meaning = f"{numerator.name} / {denominator.name}"
     judged = numerator.judged and denominator.judged
-    return Figure(
-        name, value, unit, goal if judged else None, meaning, usable and at_least, usable and at_most, judged=judged
-    )
+    details: dict[str, bool | float | str] = {}
+    if not math.isfinite(value):
+        details["reason"] = _why_no_ratio(numerator, denominator)
+    goal = goal if judged else None
+    return Figure(name, value, unit, goal, meaning, usable and at_least, usable and at_most, details, judged)
+
+
+def _why_no_ratio(numerator: Figure, denominator: Figure) -> str:
+    for figure in (numerator, denominator):
+        if not math.isfinite(figure.value):
+            return f"{figure.name} is {figure.shown}"
+    return f"{denominator.name} is 0" if denominator.value == 0.0 else "bounds do not tell it"
 
 
 def write_figures(

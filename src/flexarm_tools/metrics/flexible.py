@@ -14,8 +14,10 @@ from flexarm_tools.metrics.registry import (
     Measurement,
     MetricOptions,
     final,
+    known,
     metric,
     peak,
+    unmeasured,
     window,
 )
 from flexarm_tools.recording.recording import Recording
@@ -60,11 +62,11 @@ def tool_settling_time(recording: Recording, options: MetricOptions) -> Measurem
     time, counted = recording.time, final(recording, options)
     distance = distance_from_mean(recording.tool_position, counted)
     if not np.isfinite(distance).all():
-        return Measurement(np.nan, details={"settled": False})
+        return unmeasured("the final window has no samples, or the run diverged", settled=False)
     since = float(time[np.argmax(distance)]) if options.since is None else options.since
     largest = float(np.max(distance[time >= since], initial=0.0))
     if not largest > 0.0:
-        return Measurement(np.nan, details={"settled": False})
+        return unmeasured("the tool did not move", settled=False)
     outside = np.flatnonzero((distance >= options.threshold * largest) & (time >= since))
     first = int(outside[-1]) + 1
     if first >= len(time) or first > int(np.argmax(counted)):
@@ -80,13 +82,12 @@ def modal_rms_error(recording: Recording, options: MetricOptions) -> Measurement
     without an estimate or a vibration.
     """
     true, estimate = recording.modal_position, recording.estimated_modal_position
-    known = np.isfinite(estimate).any(axis=0)
-    ticks = window(recording, options) & np.isfinite(estimate[:, known]).all(axis=1)
-    if not known.any() or not ticks.any():
-        return Measurement(np.nan)
-    true, estimate = true[ticks][:, known], estimate[ticks][:, known]
+    ticks, modes = window(recording, options) & known(estimate), ~np.isnan(estimate).all(axis=0)
+    true, estimate = true[ticks][:, modes], estimate[ticks][:, modes]
     size = float(np.linalg.norm(true))
-    return Measurement(float(np.linalg.norm(estimate - true)) / size if size > 0.0 else np.nan)
+    if not size > 0.0:
+        return unmeasured("there is no estimate, or no vibration")
+    return Measurement(float(np.linalg.norm(estimate - true)) / size)
 
 
 @metric("1", *WINDOW)
@@ -99,14 +100,12 @@ def base_rms_error(recording: Recording, options: MetricOptions) -> Measurement:
 
     Only ticks with an estimate count. NaN without an estimate or a deflection.
     """
-    ticks = window(recording, options) & np.isfinite(recording.estimated_deflection).all(axis=1)
-    if not ticks.any() or not recording.elastic_names:
-        return Measurement(np.nan)
+    ticks = window(recording, options) & known(recording.estimated_deflection)
     weight = np.sqrt(recording.elastic_stiffness)
     with np.errstate(over="ignore"):  # a run that diverged
         error = np.linalg.norm((recording.estimated_deflection - recording.deflection)[ticks] * weight)
         size = np.linalg.norm(recording.deflection[ticks] * weight)
-    return Measurement(float(error / size) if size > 0.0 else np.nan)
+    return Measurement(float(error / size)) if size > 0.0 else unmeasured("there is no estimate, or no deflection")
 
 
 @metric("m*sqrt(kg)", *WINDOW)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,9 +15,12 @@ from flexarm_tools.metrics.registry import (
     Measurement,
     MetricOptions,
     final,
+    known,
     metric,
     peak,
+    reduced,
     rms,
+    unmeasured,
     window,
 )
 from flexarm_tools.recording.recording import Recording
@@ -28,8 +33,16 @@ MOVES = 1e-3  # [rad/s | m/s] speed above which the direction of friction is kno
 
 
 def reference_speed(recording: Recording) -> Array:
-    """Return the velocity (T, n) of the desired joint positions, by differences [rad/s | m/s]."""
-    velocity: Array = np.gradient(recording.desired_position, recording.time, axis=0)
+    """Return the velocity (T, n) of the desired joint positions, by differences of those known [rad/s | m/s].
+
+    It is NaN before the first known position and after the last one; between two it is interpolated.
+    """
+    velocity, time = np.full(recording.desired_position.shape, np.nan), recording.time
+    for given, position in zip(velocity.T, recording.desired_position.T, strict=True):
+        ticks = known(position)
+        if np.sum(ticks) > 1:
+            rate = np.gradient(position[ticks], time[ticks])
+            given[:] = np.interp(time, time[ticks], rate, left=np.nan, right=np.nan)
     return velocity
 
 
@@ -104,9 +117,9 @@ def joint_tracking_rms(recording: Recording, options: MetricOptions) -> Measurem
     """
     moves = np.flatnonzero(reference_moves(recording).any(axis=1) & window(recording, options))
     if not moves.size:
-        return Measurement(np.nan)
+        return unmeasured("no joint reference moves in the time that counts")
     error = _error(recording)[moves[0] : moves[-1] + 1]
-    return rms(error[np.isfinite(error)])
+    return rms(error[~np.isnan(error)])
 
 
 @metric("1", *WINDOW)
@@ -117,7 +130,7 @@ def stick_slip_events(recording: Recording, options: MetricOptions) -> Measureme
     """
     counts = stick_slips(recording, window(recording, options))
     counts = counts[counts >= 0]
-    return Measurement(float(counts.sum()) if counts.size else np.nan)
+    return Measurement(float(counts.sum())) if counts.size else unmeasured("no joint reference moves steadily")
 
 
 @metric("joint", LAST)
@@ -132,8 +145,10 @@ def final_error_counts(recording: Recording, options: MetricOptions) -> Measurem
 
     Positions are the true ones, not the encoder readings, which have an error of up to half a step.
     """
-    error = final_error(recording, options).value
-    return Measurement(np.nan if options.resolution is None else error / options.resolution)
+    if options.resolution is None:
+        return unmeasured("option 'resolution' is not given")
+    error = final_error(recording, options)
+    return replace(error, value=error.value / options.resolution)
 
 
 @metric("1", *WINDOW)
@@ -150,22 +165,22 @@ def friction_estimate_error(recording: Recording, options: MetricOptions) -> Mea
     true = recording.true_friction[moving]
     size = float(np.linalg.norm(true))
     if not size > 0.0:
-        return Measurement(np.nan)
+        return unmeasured("there is no estimate, no friction, or no motion")
     return Measurement(float(np.linalg.norm(recording.estimated_friction[moving] - true)) / size)
 
 
 @metric("1", *WINDOW)
 def contacts_detected(recording: Recording, options: MetricOptions) -> Measurement:
     """Number of contacts of the arm detected from the wrench under it; NaN without a detector."""
-    detected = recording.contact_detected[window(recording, options)]
-    detected = detected[np.isfinite(detected)]
-    if not detected.size:
-        return Measurement(np.nan)
-    return Measurement(float(np.sum(np.diff(detected, prepend=0.0) > 0.0)))
+    detected = recording.contact_detected
+    detected = detected[window(recording, options) & known(detected)]
+    return reduced(lambda given: np.sum(np.diff(given, prepend=0.0) > 0.0), detected)
 
 
 @metric("s", *WINDOW)
 def contact_detection_time(recording: Recording, options: MetricOptions) -> Measurement:
     """Time from `after` until a contact of the arm is detected from the wrench under it."""
     detected = np.flatnonzero((recording.contact_detected == 1.0) & window(recording, options))
-    return Measurement(float(recording.time[detected[0]]) - options.after if detected.size else np.nan)
+    if not detected.size:
+        return unmeasured("no contact was detected")
+    return Measurement(float(recording.time[detected[0]]) - options.after)

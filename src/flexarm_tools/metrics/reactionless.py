@@ -11,13 +11,16 @@ from flexarm_tools.metrics.registry import (
     WINDOW,
     Measurement,
     MetricOptions,
+    known,
     metric,
     peak,
+    unmeasured,
     window,
 )
 from flexarm_tools.recording.recording import Recording
 
 FEWEST = 3  # smallest number of extremes for the fit of a decay
+NO_DECAY = "the base has no three extremes in the time that counts"
 
 
 def decay(time: Array, deflection: Array, threshold: float) -> tuple[float, float]:
@@ -91,18 +94,18 @@ def _vibration(recording: Recording, options: MetricOptions) -> tuple[float, flo
 def base_decay_rate(recording: Recording, options: MetricOptions) -> Measurement:
     """Decay rate of the base's vibration, from its extremes above `threshold` (5 %) of the largest."""
     rate, frequency = _vibration(recording, options)
-    return Measurement(rate, details={"frequency_rad_s": frequency} if np.isfinite(frequency) else {})
+    return Measurement(rate, details={"frequency_rad_s": frequency}) if np.isfinite(rate) else unmeasured(NO_DECAY)
 
 
 @metric("1", *WINDOW, THRESHOLD, JOINTS)
 def base_damping_ratio(recording: Recording, options: MetricOptions) -> Measurement:
     """Damping ratio of the base's vibration, from its extremes above `threshold` (5 %) of the largest."""
     rate, frequency = _vibration(recording, options)
-    return Measurement(rate / float(np.hypot(rate, frequency)))
+    return Measurement(rate / float(np.hypot(rate, frequency))) if np.isfinite(rate) else unmeasured(NO_DECAY)
 
 
 @metric("momentum", *WINDOW)
 def peak_coupling_momentum(recording: Recording, options: MetricOptions) -> Measurement:
     """Largest coupling momentum `max ‖H_bm q̇‖`, which the arm has taken from its base."""
-    size = np.linalg.norm(recording.coupling_momentum[window(recording, options)], axis=1)
-    return peak(size[np.isfinite(size)])
+    momentum = recording.coupling_momentum
+    return peak(np.linalg.norm(momentum[window(recording, options) & known(momentum)], axis=1))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ JOINT = Key("joint", Kind.TEXT, "actuated joint that counts")
 POSITION = Key("position", Kind.NUMBER, "where it should be", "rad or m", "0")
 OPTIONS = (AFTER, BEFORE, LAST, SINCE, THRESHOLD, JOINTS, DIRECTION, WANTED, RESOLUTION, JOINT, POSITION)
 WINDOW = (AFTER, BEFORE)
+NO_VALUES = "nothing was recorded of it in the time that counts"
+DIVERGED = "it is not finite: the run diverged"
 MOMENTA = {"m": "kg*m/s", "rad": "kg*m^2/s"}  # unit of momentum by unit of the elastic joint
 
 
@@ -54,7 +57,7 @@ class Measurement:
     value: float  # measured value, NaN if it cannot be measured
     # whether the value is only a lower bound, because the expected event is not in the recording
     at_least: bool = False
-    # additional information for the figure, by name
+    # additional information for the figure, by name; `reason`: why it could not be measured
     details: dict[str, bool | float | str] = field(default_factory=dict)
 
 
@@ -79,8 +82,11 @@ class Metric:
         return (self.function.__doc__ or "").split("\n\n")[0].replace("\n    ", " ").strip().rstrip(".")
 
     def measure(self, recording: Recording, options: MetricOptions) -> Measurement:
-        """Compute the metric from a recording."""
-        return self.function(recording, options)
+        """Compute the metric from a recording; a value that is not finite has a reason."""
+        result = self.function(recording, options)
+        if np.isfinite(result.value):
+            return result
+        return replace(result, details={"reason": DIVERGED, **result.details})
 
     def unit_for(self, recording: Recording, options: MetricOptions) -> str:
         """Return the unit of the value for this robot."""
@@ -137,14 +143,38 @@ def final(recording: Recording, options: MetricOptions) -> NDArray[np.bool_]:
     return mask
 
 
+def known(values: Array) -> NDArray[np.bool_]:
+    """Return the ticks (T,) at which something told the values (T, ...): nothing answers a joint state that is lost.
+
+    What never has a value, such as a mode that is not estimated, does not count. Infinity is a value. True states of
+    the plant are known at every tick, so they are not asked: NaN means there that the run diverged.
+    """
+    told = ~np.isnan(values.reshape(len(values), -1))
+    ever = told.any(axis=0)
+    if not ever.any():
+        return np.zeros(len(values), dtype=np.bool_)
+    ticks: NDArray[np.bool_] = np.all(told[:, ever], axis=1)
+    return ticks
+
+
+def unmeasured(reason: str, **details: bool | float | str) -> Measurement:
+    """Return NaN, and why it is."""
+    return Measurement(np.nan, details={**details, "reason": reason})
+
+
+def reduced(reduce: Callable[[Array], Any], values: Array) -> Measurement:
+    """Return what a function makes of the values; NaN if there are none."""
+    return Measurement(float(reduce(values))) if values.size else unmeasured(NO_VALUES)
+
+
 def peak(values: Array) -> Measurement:
     """Return the largest value; NaN if there are no values."""
-    return Measurement(float(np.max(values)) if values.size else np.nan)
+    return reduced(np.max, values)
 
 
 def rms(values: Array) -> Measurement:
     """Return the root mean square; NaN if there are no values."""
-    return Measurement(float(np.sqrt(np.mean(values**2))) if values.size else np.nan)
+    return reduced(lambda given: np.sqrt(np.mean(given**2)), values)
 
 
 def markdown_metrics() -> str:

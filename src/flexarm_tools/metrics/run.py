@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexarm_tools.metrics.registry import WINDOW, Measurement, MetricOptions, metric, window
+from flexarm_tools.metrics.registry import WINDOW, Measurement, MetricOptions, known, metric, reduced, window
 from flexarm_tools.recording.recording import Recording
 
 
 def _latency(recording: Recording, options: MetricOptions, percent: float) -> Measurement:
-    values = recording.tick_latency[window(recording, options)]
-    values = values[np.isfinite(values)]
-    return Measurement(float(np.percentile(values, percent)) if values.size else np.nan)
+    values = recording.tick_latency
+    return reduced(lambda given: np.percentile(given, percent), values[window(recording, options) & known(values)])
 
 
 @metric("s", *WINDOW)

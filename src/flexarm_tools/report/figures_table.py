@@ -89,7 +89,8 @@ def _table(figures: Sequence[Figure], void: bool) -> str:
 
 def _value(figure: Figure) -> str:
     if not np.isfinite(figure.value):
-        return "not measured"
+        reason = str(figure.details.get("reason", ""))
+        return f'not measured <span class="none">{inline(reason)}</span>'.strip()
     bound = f"{figure.bound.replace('_', ' ')} " if figure.bound else ""
     note = ' <span class="none">not settled</span>' if figure.details.get("settled") is False else ""
     return f"{bound}{format_number(figure.value, figure.unit)}{note}"

@@ -175,7 +175,7 @@ def _factors(
             continue
         if figure.name not in chosen and spec.options != other.options:
             continue
-        if figure.name in measured and min(figure.value, measured[figure.name].value) > 0.0:
+        if figure.name in measured and figure.value > 0.0 and measured[figure.name].value > 0.0:
             over = ratio(figure.name, figure, measured[figure.name])
             if math.isfinite(over.value):
                 when = _when(study.scenarios[a], figure.name, spec.metric)

@@ -209,9 +209,8 @@ def _conclude(
     width = max((len(figure.name) for figure in figures), default=0)
     for figure in figures:
         goal = f"  goal {figure.goal.text}" if figure.goal else ""
-        bound = {"at_least": ">= ", "at_most": "<= ", "": ""}[figure.bound]
         mark = "busy" if not figure.judged else "FAIL" if not figure.holds else good if figure.goal else "    "
-        print(f"  {mark} {figure.name:<{width}}  {bound}{figure.value:.4g} {figure.unit}{goal}")
+        print(f"  {mark} {figure.name:<{width}}  {figure.shown}{goal}")
     for text in texts:
         print(f"  FAIL {text}")
     goals = [figure for figure in figures if figure.judged and figure.goal]

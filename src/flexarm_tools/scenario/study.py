@@ -178,7 +178,8 @@ def compute_study_figures(study: Study, figures: Mapping[str, tuple[Figure, ...]
     result: dict[str, Figure] = {}
     for spec in study.figures:
         if not spec.ratio:
-            missing = Figure(spec.figure, math.nan, "1", meaning=f"run '{spec.run}' gave no figure")
+            why = f"run '{spec.run}' gave no figure"
+            missing = Figure(spec.figure, math.nan, "1", meaning=why, details={"reason": why})
             figure = measured.get((spec.run, spec.figure), missing)
             result[spec.name] = replace(
                 figure, name=spec.name, goal=spec.goal or figure.goal if figure.judged else None

@@ -77,7 +77,7 @@ def run_planned(planned: Planned) -> Row:
         return _failed(row, error)
     row = replace(row, figures=row.figures | {figure.name: figure.value for figure in found})
     unexpected = in_one_process(scenario).expected.beyond(recording)
-    missed = [f"{one.name} = {one.value:.4g}, goal {one.goal.text}" for one in found if one.goal and not one.holds]
+    missed = [f"{one.name}: {one.shown}, goal {one.goal.text}" for one in found if one.goal and not one.holds]
     reason = "; ".join([*unexpected, *missed])
     if not reason:
         return replace(row, outcome=HOLDS)
