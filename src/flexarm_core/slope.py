@@ -20,6 +20,7 @@ INTERVALS = 8  # between samples, of which the shortest is their period
 GAP_WINDOWS, GAP_PERIODS = 4, 3  # a longer gap than both begins a new window
 FIRST_GAP = 250_000_000  # [ns] the same while the period is not known
 QUARTER = 0.5 * math.pi  # [rad] that an endless joint moves at most between two samples, at its velocity limit
+GROWN = 1.25  # factor by which the delay of velocities must have grown to be counted anew: gains are checked for it
 REORDERED = 20_000_000  # [ns] a sample that is older by less came out of order: it has no part in a slope
 
 
@@ -53,6 +54,11 @@ class Slope:
     def period(self) -> int:
         """Shortest of the last intervals between samples [ns]; 0: not known yet."""
         return min(self._intervals, default=0)
+
+    def counted_delay(self, before: float) -> float:
+        """Return the delay of the velocities to count [s], given the one counted before; 0: none was."""
+        delay = 0.5 * max(self._window, self.period) * 1e-9
+        return delay if delay > GROWN * before else before
 
     def add(self, stamp: int, position: Array) -> Array | None:
         """Return the velocity (k,) with the positions (k,) of a stamp [ns]; None: there is none yet, or none for it."""

@@ -175,6 +175,44 @@ def test_poses_alone_give_the_rate_of_half_a_window_ago(boom, window):
         given(stage, boom, 10_000 * MS)
 
 
+def test_the_age_of_differentiated_rates_is_half_of_the_window_or_of_the_period_of_the_poses(boom):
+    watch, none = Watcher(boom), np.zeros(boom.m)
+    for window, period, expected in ((0.0, 10, 0.0), (0.1, 10, 0.05), (0.02, 100, 0.05)):
+        stage = BaseOdometryStage(boom, BaseOdometryConfig(twist_window=window))
+        assert stage.base_delay == 0.5 * window  # before any pose, so that gains are checked before the arm moves
+        for number in range(4):
+            stage.take(number * period * MS, *watch(none, none))
+        stage.reset()
+        assert stage.base_delay == pytest.approx(expected)
+
+
+def test_gains_are_checked_for_the_age_of_the_rates_of_the_base_that_they_use():
+    """Only those of stages that take the base from a flexible state; the joints are not late."""
+    scenario = load_scenario(CONFIG / "planar_3r" / "scenarios" / "push_damped.yaml")
+    law = built_pipeline(replace(scenario, rate=200.0))[0].stages[0]
+    still = np.full(3, 0.5)
+    for source, base in (("joint_states", 0.2), ("flexible_state", 0.01)):
+        law.source = source
+        law.lag(0.0, base)
+        law.prepare(still)
+    law.lag(0.0, 0.2)
+    assert law.sampling.joint_samples == 0 and law.sampling.base_samples == 40
+    with pytest.raises(ConfigError, match=r"delay of 0 ms \(base 200 ms\)"):
+        law.prepare(still)
+    law.lag(0.015, 0.01)  # what estimates the base from the joints is as late as these
+    assert (law.sampling.joint_samples, law.sampling.base_samples) == (3, 3)
+    law.lag(0.0)
+    law.prepare(still)
+    reactionless = built_pipeline(load_scenario(CONFIG / "trep" / "scenarios" / "fig12_paper.yaml"))[0].stages[0]
+    for source, refused in (("joint_states", False), ("flexible_state", True)):
+        reactionless.source = source
+        reactionless.lag(0.0, 0.05)
+        tick = Tick(FlexibleSample(0, still[:2], still[:2], still[:2], np.zeros(1), np.zeros(1)), 1)
+        if refused:
+            with pytest.raises(InputError, match=r"with a delay of 0.05 s"):
+                reactionless.update(tick)
+
+
 def test_odometry_at_100_hz_damps_a_pushed_base_as_a_sensor_at_every_sample_does():
     scenario = load_scenario(CONFIG / "planar_3r" / "scenarios" / "push_damped.yaml")
     pushes = tuple(replace(push, start=0.05) for push in scenario.pushes)
@@ -278,6 +316,22 @@ def test_transforms_give_the_motion_of_the_base_and_others_are_not_asked(live, s
     states.publish(joint_state(104, names=["joint3", "joint1", "joint2"]))
     live.until(lambda: len(received) == 1, "an answer")
     assert received[0].deflection_rate[0] == pytest.approx(0.2) and received[0].deflection[0] == pytest.approx(0.0208)
+
+
+def test_a_control_loop_counts_the_age_of_differentiated_poses_in_the_gains_of_its_law(live, shared):
+    law, gate = "rns_vibration_controller", "hardware_gate"
+    parameters = {f"{law}.task": "hold", f"{law}.base_state_source": "flexible_state", f"{gate}.lockstep": True}
+    parameters |= {f"{name}.rate": 200.0 for name in (law, gate)}
+    parameters |= {"stages": ["base_odometry", law, gate], f"{gate}.base_state_source": "flexible_state"}
+    live.start("control_loop", shared | parameters | {"base_odometry.twist_window": 0.4, "use_sim_time": True})
+    states, poses = live.publisher(topics.JOINT_STATES, JointState), live.publisher(topics.ODOMETRY, nav.Odometry)
+    live.settle()
+    names = ["joint3", "joint1", "joint2"]
+    for tick in range(0, 100, 20):
+        poses.publish(odometry(ArmModel(shared["robot_description"]), tick, 0.0, 0.0))
+        live.spin(0.05)
+    states.publish(joint_state(100, names=names))
+    live.wait_for_diagnostic("control_loop", "a delay of 0 ms (base 200 ms) at 200 Hz")
 
 
 def test_transforms_without_a_window_are_refused(live, shared):

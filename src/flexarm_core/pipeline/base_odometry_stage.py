@@ -84,6 +84,7 @@ class BaseOdometryStage(Stage):
         self._check = RateCheck()
         window = config.twist_window
         self._slope = Slope(window, np.zeros(model.m, dtype=bool), 0.0) if window > 0.0 else None
+        self.base_delay = 0.5 * window
         self.distance, self.angle = 0.0, 0.0
 
     def reset(self) -> None:
@@ -153,8 +154,12 @@ class BaseOdometryStage(Stage):
 
     def _rate(self, stamp: int, x: Array, rotation: Array, jacobian: Array, twist: Array | None) -> Array | None:
         """Return the rates (m,) of the elastic joints; None: there are none yet."""
+        if self._slope is not None:
+            rate = self._slope.add(stamp, x)
+            self.base_delay = self._slope.counted_delay(self.base_delay)
+            return rate
         if twist is None:
-            return None if self._slope is None else self._slope.add(stamp, x)
+            return None
         in_root = np.concatenate((rotation @ twist[:3], rotation @ twist[3:]))
         rate = np.asarray(np.linalg.lstsq(jacobian, in_root, rcond=None)[0], dtype=float)
         self._check.add(stamp, x, rate)

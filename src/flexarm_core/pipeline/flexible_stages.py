@@ -105,9 +105,9 @@ class FlexibleControlStage(Stage):
         if self._refused:
             self._looked, self._refused = False, ""
 
-    def lag(self, delay: float) -> None:
-        """Check the gains for measurements that are late by ``delay`` [s], too."""
-        self._lag = delay
+    def lag(self, delay: float, base: float = 0.0) -> None:
+        """Check the gains for measurements that are late by ``delay`` and ``base`` [s], too."""
+        self._lag = max(delay, base) if "flexible" in self.needs else delay
         try:
             self.controller.configure(self._late(self._given))
             self._looked, self._refused = False, ""

@@ -33,7 +33,7 @@ class GateStage(Stage):
         """Wait for the first reference."""
         self.gate.reset()
 
-    def lag(self, delay: float) -> None:
+    def lag(self, delay: float, base: float = 0.0) -> None:
         """Let the gate count a delay [s] of the measured velocities."""
         self.gate.lag(delay)
 

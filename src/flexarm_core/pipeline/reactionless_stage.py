@@ -118,9 +118,9 @@ class ReactionlessStage(Stage):
         self._refused = ""
         self.law.config = config
 
-    def lag(self, delay: float) -> None:
-        """Check the gains for measurements that are late by ``delay`` [s], too."""
-        self._lag, self._refused = delay, ""
+    def lag(self, delay: float, base: float = 0.0) -> None:
+        """Check the gains for measurements that are late by ``delay`` and ``base`` [s], too."""
+        self._lag, self._refused = max(delay, base) if self.source == "flexible_state" else delay, ""
         try:
             if self._checked:
                 self._check(self.law.config)

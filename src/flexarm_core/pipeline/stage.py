@@ -14,10 +14,12 @@ class Stage(ABC):
     Attributes:
         name: name of the node that does the same in a separate process.
         source: source of the base deflection, one of ``BASE_STATES``; empty: the stage does not use it.
+        base_delay: age of the rates of the base that the stage gives, beyond that of their sample [s].
     """
 
     name: str
     source: str = ""
+    base_delay: float = 0.0
 
     @property
     def needs(self) -> frozenset[str]:
@@ -38,10 +40,12 @@ class Stage(ABC):
     def reset(self) -> None:
         """Forget earlier ticks."""
 
-    def lag(self, delay: float) -> None:  # noqa: B027
-        """Count a delay [s] of the measured velocities where gains are checked for a delay.
+    def lag(self, delay: float, base: float = 0.0) -> None:  # noqa: B027
+        """Count delays where gains are checked for a delay; gains that are not stable are refused at the next sample.
 
-        Gains that are not stable with it are refused at the next sample.
+        Args:
+            delay: of the measured velocities [s].
+            base: of the rates of the base in a flexible state [s].
         """
 
     def observe(self, tick: Tick) -> None:  # noqa: B027

@@ -177,15 +177,12 @@ class VibrationStage(Stage):
         self._seen: tuple[ArmState, CartesianReference | None] | None = None
         self._stamps: list[int] = []  # stamps of the first samples [ns]
 
-    def lag(self, delay: float) -> None:
-        """Check the gains at the next sample for measurements that are late by ``delay`` [s], too."""
+    def lag(self, delay: float, base: float = 0.0) -> None:
+        """Check the gains at the next sample for measurements that are late by ``delay`` and ``base`` [s], too."""
         if self._sampled is not None:
-            base = self._sampled.base_delay
-            self.sampling = replace(
-                self._sampled,
-                delay=self._sampled.delay + delay,
-                base_delay=base if base is None or self.source != "joint_states" else base + delay,
-            )
+            known, later = self._sampled, max(delay, base) if self.source == "flexible_state" else delay
+            of_base = known.delay if known.base_delay is None else known.base_delay
+            self.sampling = replace(known, delay=known.delay + delay, base_delay=of_base + later)
             self._looked_at = self._refused = None
 
     def change(self, config: VibrationControllerConfig) -> None:

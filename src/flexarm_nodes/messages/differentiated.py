@@ -22,7 +22,6 @@ from flexarm_nodes.messages.cdr import LITTLE_ENDIAN, message_reader, read_count
 
 WORDS = 12  # offset of what is behind the stamp in the bytes of a message with a header
 KEPT = 8  # lists of names that are remembered
-GROWN = 1.25  # factor by which the delay must have grown to be told again
 
 
 @dataclass(slots=True)
@@ -100,17 +99,17 @@ class Differentiated:
                 found, begins = False, begins and slope.begins
             else:
                 velocity[places] = rates
-                self._note_delay(slope.period)
+                self._note_delay(slope)
         if not found:
             return None if begins and not words.given else raw
         words.given = True
         message.velocity = velocity.tolist()
         return bytes(serialize_message(message))
 
-    def _note_delay(self, period: int) -> None:
-        delay = 0.5 * max(self._window, period * 1e-9)
-        if delay > GROWN * self.delay:
-            self.delay, self.samples = delay, 1 + max(1, round(self._window * 1e9) // period)
+    def _note_delay(self, slope: Slope) -> None:
+        delay = slope.counted_delay(self.delay)
+        if delay > self.delay:
+            self.delay, self.samples = delay, 1 + max(1, round(self._window * 1e9) // slope.period)
             self._tell(self)
 
     def _words(self, raw: bytes) -> tuple[_Words, int]:

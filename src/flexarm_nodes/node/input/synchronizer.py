@@ -91,7 +91,7 @@ class Synchronizer:
         """
         node, self.readings, self._pending, self._wait = self._node, readings, None, wait
         self.patient, self._observe = patient, observe
-        self._stages, self._lag = [built for built, _ in stages], 0.0
+        self._stages, self._lag = [built.stage for built, _ in stages], (0.0, 0.0)
         for subscription in self._subscriptions:
             node.destroy_subscription(subscription)
         self._subscriptions = [
@@ -181,11 +181,12 @@ class Synchronizer:
             self._timer.reset()
 
     def _count_delay(self) -> None:
-        """Let the stages count the delay of velocities that are those of differentiated positions."""
-        if self._node.velocity_delay != self._lag:
-            self._lag = self._node.velocity_delay
-            for built in self._stages:
-                built.stage.lag(self._lag)
+        """Let the stages count the delays of velocities and rates that are those of differentiated positions."""
+        lag = self._node.velocity_delay, max((stage.base_delay for stage in self._stages), default=0.0)
+        if lag != self._lag:
+            self._lag = lag
+            for stage in self._stages:
+                stage.lag(*lag)
 
     def flush(self) -> None:
         """Process the waiting joint state, if there is one, with what has arrived for its stamp."""
