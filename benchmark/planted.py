@@ -150,12 +150,13 @@ PLANTED = (
     # Limits, braking and laws of the gate
     Planted(
         "position limits are ignored", f"{NODES}/hardware_gate/parameters.py",
-        "lower=model.lower,\n        upper=model.upper,", "lower=model.lower - 1e3,\n        upper=model.upper + 1e3,",
+        "lower=np.maximum(given.lower, model.lower),\n        upper=np.minimum(given.upper, model.upper),",
+        "lower=model.lower - 1e3,\n        upper=model.upper + 1e3,",
         "led_beyond_limits",
     ),
     Planted(
         "accelerations of four times the limit", f"{NODES}/hardware_gate/parameters.py",
-        "acceleration=np.where(acceleration > 0.0, acceleration, usual_acceleration(velocity)),",
+        "acceleration=np.where(np.isfinite(acceleration), acceleration, usual_acceleration(velocity)),",
         "acceleration=4.0 * usual_acceleration(velocity),", "wild_source",
     ),
     Planted(
@@ -174,7 +175,7 @@ PLANTED = (
     ),
     Planted(
         "efforts of 1.5 times the limit", f"{NODES}/hardware_gate/parameters.py",
-        "effort=model.effort_limit,", "effort=1.5 * model.effort_limit,", f"{NODE_TESTS}/test_gate_parameters.py",
+        "        effort=effort,", "        effort=1.5 * effort,", f"{NODE_TESTS}/test_gate_parameters.py",
     ),
     Planted(
         "limits that are no numbers are taken", f"{NODES}/hardware_gate/parameters.py",

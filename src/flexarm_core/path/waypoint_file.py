@@ -25,18 +25,18 @@ Via points, centers, normals and axes of turns are transformed in the same way.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from scipy.spatial.transform import Rotation
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.file_folder import FileFolder
 from flexarm_core.path.pose_path import CHARACTERISTIC_LENGTH, PosePath
+from flexarm_core.strict_yaml import LinedMapping, load_strictly
 from flexarm_core.text_file import read_text
 from flexarm_core.types import Array
 from flexarm_core.yaml_bounds import MOST_BYTES, excess
@@ -53,48 +53,6 @@ MOST_NAMED = 50_000  # bytes of a file that a message names; a behavior set wait
 LONGEST_MESSAGE = 300  # characters; longer messages are truncated
 ORIENTATIONS = {"rpy": 3, "quaternion": 4, "axis_angle": 4}
 RELATIVE = {False: "no", True: "frame", "tool": "tool"}
-
-
-class _Mapping(dict[Any, Any]):
-    """A mapping with its line number in the file."""
-
-    line = 0
-
-
-class _MistakeError(yaml.constructor.ConstructorError):
-    """A mistake found here: its text quotes nothing of the file, unlike those of PyYAML."""
-
-    def __init__(self, text: str, mark: yaml.Mark) -> None:
-        super().__init__(None, None, text, mark)
-
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it is there
-
-
-class _Loader(_LOADER):
-    """Safe loader that records line numbers, converts ``!degrees`` and rejects duplicate keys."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = True) -> dict[Hashable, Any]:
-        """Return the mapping of a node, with its line number."""
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value in seen:
-                raise _MistakeError("a key stands twice", key.start_mark)
-            seen.add(str(key.value))
-        found = _Mapping(super().construct_mapping(node, deep=True))
-        found.line = node.start_mark.line + 1
-        return found
-
-    def construct_degrees(self, node: yaml.Node) -> float:
-        """Convert a number of degrees to radians."""
-        try:
-            return math.radians(float(node.value))
-        except (TypeError, ValueError) as error:
-            raise _MistakeError("!degrees needs a number", node.start_mark) from error
-
-
-_Loader.add_constructor("!degrees", _Loader.construct_degrees)
-_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _Loader.construct_mapping)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,17 +135,7 @@ def load_waypoint_file(path: Path | str, folder: FileFolder | None = None) -> Pa
     text = read_text(path, what, MOST_BYTES) if folder is None else folder.read_text(str(path), what, MOST_NAMED)
     if too_much := excess(text):
         raise ConfigError(f"waypoint file '{path}' {too_much}")
-    try:
-        # A safe loader: it creates plain values only.
-        root = yaml.load(text, Loader=_Loader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 1
-        what = f": {error.problem}" if isinstance(error, _MistakeError) else ""
-        raise ConfigError(f"{path}:{line}: not valid YAML{what}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: e.g. the invalid date 2001-13-45
-        raise ConfigError(f"{path}:1: not valid YAML") from error
-    return _Reader(str(path)).spec(root)
+    return _Reader(str(path)).spec(load_strictly(path, text))
 
 
 class _Reader:
@@ -305,7 +253,7 @@ class _Reader:
         return axis_angle[:3] * (axis_angle[3] / size)
 
     def mapping(self, value: object, key: str, valid: tuple[str, ...]) -> dict[str, Any]:
-        if not isinstance(value, _Mapping):
+        if not isinstance(value, LinedMapping):
             raise self.fail(key, f"must be a mapping with keys of: {', '.join(valid)}")
         self._line = value.line
         for name in value:

@@ -16,7 +16,9 @@ from flexarm_core.hardware_gate.supervisor import SupervisorConfig
 from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.drive_terms import drive_terms
+from flexarm_core.robot.joint_limits_file import load_joint_limits, no_limits
 from flexarm_core.types import Array
+from flexarm_core.uri import resolve_uri
 from flexarm_nodes.node.input.arm_state_reader import NO_BASE_STATE
 from flexarm_nodes.node.parameters import record_of
 
@@ -47,20 +49,25 @@ def hardware_gate(values: Values, model: ArmModel, clock: Callable[[], float] = 
         _for_each_joint(f"max_{name}", values[f"max_{name}"], model.n)
         for name in ("velocity", "acceleration", "jerk", "effort_rate", "friction", "following_error")
     )
-    velocity = np.where(slower > 0.0, np.minimum(slower, model.velocity_limit), model.velocity_limit)
+    file = values["joint_limits"]
+    given = load_joint_limits(resolve_uri(file), model) if file else no_limits(model.n)
+    slower, acceleration, jerk = (np.where(one > 0.0, one, np.inf) for one in (slower, acceleration, jerk))
+    velocity = np.minimum.reduce((slower, given.velocity, model.velocity_limit))
+    effort = np.minimum(given.effort, model.effort_limit)
     if not values["allow_unlimited"]:
-        _check_limits(model, velocity)
+        _check_limits(model, velocity, effort)
+    acceleration = np.minimum(acceleration, given.acceleration)
     described = np.array([model.description.joints[name].friction for name in model.joint_names])
     limits = JointLimits(
-        lower=model.lower,
-        upper=model.upper,
+        lower=np.maximum(given.lower, model.lower),
+        upper=np.minimum(given.upper, model.upper),
         velocity=velocity,
-        acceleration=np.where(acceleration > 0.0, acceleration, usual_acceleration(velocity)),
-        effort=model.effort_limit,
+        acceleration=np.where(np.isfinite(acceleration), acceleration, usual_acceleration(velocity)),
+        effort=effort,
         effort_rate=np.where(effort_rate > 0.0, effort_rate, np.inf),
         friction=np.where(friction > 0.0, friction, FRICTION_SHARE * described),
         following_error=np.where(following > 0.0, following, FOLLOWING_TIME * velocity),
-        jerk=np.where(jerk > 0.0, jerk, np.inf),
+        jerk=np.minimum(jerk, given.jerk),
     )
     config = record_of(
         HardwareGateConfig,
@@ -90,9 +97,9 @@ def commanded_order(values: Values, model: ArmModel) -> list[int]:
     return [model.joint_names.index(name) for name in wanted]
 
 
-def _check_limits(model: ArmModel, velocity: Array) -> None:
+def _check_limits(model: ArmModel, velocity: Array, effort: Array) -> None:
     """Raise ConfigError for joints without a velocity or effort limit: the gate could not keep them safe."""
-    for what, limit in (("velocity", velocity), ("effort", model.effort_limit)):
+    for what, limit in (("velocity", velocity), ("effort", effort)):
         names = [name for name, one in zip(model.joint_names, limit, strict=True) if not np.isfinite(one)]
         if names:
             raise ConfigError(
