@@ -148,9 +148,13 @@ def _entry(where: str, entry: Any) -> dict[str, tuple[float, ...]]:
 def _number(where: str, key: str, value: Any) -> float:
     if isinstance(value, str) and EXPONENT.fullmatch(value):
         value = float(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+    except OverflowError:  # an integer with hundreds of digits
+        number = math.inf
+    if not math.isfinite(number):
         raise ConfigError(f"{where}: {key} must be a finite number")
-    return float(value)
+    return number
 
 
 def _take(where: str, found: GivenLimits, i: int, given: dict[str, tuple[float, ...]], model: ArmModel) -> None:
