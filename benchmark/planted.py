@@ -347,6 +347,11 @@ PLANTED = (
         "least = FIRST if np.count_nonzero(self._load.least) else LEAST", "least = LEAST", "test/tools/test_faults.py",
     ),
     Planted(
+        "a load that is picked up is judged by what was seen before it", f"{GATE}/observed_dynamics.py",
+        "if self._load.lacks and escapes and self._calm > CALM:", "if False:",
+        f"{CORE_TESTS}/test_observed_dynamics.py",
+    ),
+    Planted(
         "a hand lighter than told is not looked for", f"{GATE}/load/tool_load.py",
         "if rigid and (proven or likely):", "if False:", f"{CORE_TESTS}/test_observed_dynamics.py",
     ),

@@ -16,7 +16,9 @@ share directions in which it does not move. While a joint escapes, that is, beco
 allows, ``L`` is that of the heaviest load that explains what was seen, as far as that does not throw the arm if the
 lightest one is the truth; otherwise that of the lightest. If then nothing but a load or a lighter hand explains what
 was seen, and no hand shakes, the low pass is quick, too: an arm that falls is caught in two periods, not in six. So is
-the low pass at first, when it is the mean of the model's forecast and of few samples.
+the low pass at first, when it is the mean of the model's forecast and of few samples. A load that the hand picks up
+contradicts what was seen before, and can look like a lighter hand, which is the opposite. So if a hand seems lighter
+while a joint escapes after a calm time, what was seen of the load until then is forgotten.
 
 The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
 ``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . G^-1 y)`` is 1 for the right
@@ -56,6 +58,7 @@ SMOOTH, MEMORY = 0.5, 0.02  # weight of a new sample in what is compared, and [s
 COUNTS = 0.25  # fraction of the acceleration limits: smaller expected changes of the acceleration prove nothing
 ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the acceleration limits allow escape
 LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
+CALM = 0.1  # [s] after so long without an escape a hand that seems lighter may have picked up a load
 STEADY = 0.5  # [s] time constant of what lasts, and with which the share returns to its first value
 # rows of the memory; BEFORE: before the first measurement; REAL: without what was there before it; CHANGE: of w
 Z, W, GRAVITY, VELOCITY, PROFILE, CAUSE, EFFECT, EXPECTED, LASTING, BEFORE_Z, BEFORE_W, REAL_Z, REAL_W, CHANGE = range(
@@ -99,6 +102,7 @@ class ObservedDynamics:
         self._memory[:], self._scalars[:] = 0.0, (FIRST, 0.0, 0.0, 0.0)
         self._stamp = None
         self._count = 0
+        self._calm = 0.0  # time without an escape since a load was last forgotten [s]
         self._filled = 0.0  # weight of measurements in z and w; the rest is from before the first
         self._load.reset()
         self._escapes, self._loaded, self._late = False, False, 0.0
@@ -233,7 +237,12 @@ class ObservedDynamics:
             self._late = 2.0 * dt
             new = 1.0 if self._count == 1 else 1.0 - math.exp(-dt / filtered)
             self._escapes = escapes and not self._dynamics.model.m
+            self._calm += 0.0 if escapes else dt
             self._load.observe(state, w, change, z, dt, self.share, new=new, late=self._late, escapes=self._escapes)
+            if self._load.lacks and escapes and self._calm > CALM:
+                self._calm, self._filled = 0.0, 0.0
+                self._memory[BEFORE_Z], self._memory[BEFORE_W] = self._memory[Z], self._memory[W]
+                self._load.reset()
             self._loaded = self._escapes and bool(self._load.lacks or np.count_nonzero(self._load.least))
 
 
