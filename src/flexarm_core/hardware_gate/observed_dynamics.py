@@ -58,7 +58,7 @@ SMOOTH, MEMORY = 0.5, 0.02  # weight of a new sample in what is compared, and [s
 COUNTS = 0.25  # fraction of the acceleration limits: smaller expected changes of the acceleration prove nothing
 ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the acceleration limits allow escape
 LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
-CALM = 0.1  # [s] after so long without an escape a hand that seems lighter may have picked up a load
+CALM = 0.02  # [s] after so long without an escape a hand that seems lighter may have picked up a load
 STEADY = 0.5  # [s] time constant of what lasts, and with which the share returns to its first value
 # rows of the memory; BEFORE: before the first measurement; REAL: without what was there before it; CHANGE: of w
 Z, W, GRAVITY, VELOCITY, PROFILE, CAUSE, EFFECT, EXPECTED, LASTING, BEFORE_Z, BEFORE_W, REAL_Z, REAL_W, CHANGE = range(

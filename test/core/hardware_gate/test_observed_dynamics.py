@@ -117,15 +117,16 @@ def test_the_inertia_of_a_load_is_learned_from_what_bears_it_and_never_exceeds_t
     assert np.linalg.eigvals(np.linalg.solve(full, arm.inertia)).real.min() < 0.03  # what was told
 
 
+@pytest.mark.parametrize("at", [20, 100])
 @pytest.mark.parametrize(
     ("load", "place"),
     [(0.4, (0.03, -0.01, 0.02)), (0.4, (0.1, 0.1, 0.0)), (1.0, (0.03, 0.03, 0.05)), (3.0, (0.05, 0.0, 0.1))],
 )
-def test_a_load_picked_up_at_rest_is_caught(load, place):
+def test_a_load_picked_up_at_rest_is_caught(load, place, at):
     arm, rng, fastest = Loaded(), np.random.default_rng(3), 0.0
     observed, effort = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD), arm.bearing
     for tick in range(200):
-        if tick == 100:
+        if tick == at:
             arm.pick_up(load, place)
         state = replace(arm.state, velocity=arm.v + 1e-4 * rng.standard_normal(6))
         observed.observe(state, effort)
