@@ -150,7 +150,7 @@ PLANTED = (
     # Limits, braking and laws of the gate
     Planted(
         "position limits are ignored", f"{NODES}/hardware_gate/parameters.py",
-        "lower=np.maximum(given.lower, model.lower),\n        upper=np.minimum(given.upper, model.upper),",
+        "lower=model.lower,\n        upper=model.upper,",
         "lower=model.lower - 1e3,\n        upper=model.upper + 1e3,",
         "led_beyond_limits",
     ),
@@ -175,7 +175,8 @@ PLANTED = (
     ),
     Planted(
         "efforts of 1.5 times the limit", f"{NODES}/hardware_gate/parameters.py",
-        "        effort=effort,", "        effort=1.5 * effort,", f"{NODE_TESTS}/test_gate_parameters.py",
+        "        effort=model.effort_limit,", "        effort=1.5 * model.effort_limit,",
+        f"{NODE_TESTS}/test_gate_parameters.py",
     ),
     Planted(
         "limits that are no numbers are taken", f"{NODES}/hardware_gate/parameters.py",

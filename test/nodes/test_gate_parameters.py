@@ -13,6 +13,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.hardware_gate.parameters import hardware_gate, usual_acceleration
+from flexarm_nodes.node.parameters import ARM_PARAMETERS, described_arm, row_values
 
 
 def test_a_slow_joint_accelerates_slowly_unless_told_otherwise(planar_3r_text):
@@ -55,26 +56,32 @@ def test_limits_are_those_of_the_robot_description(planar_3r_text):
 
 
 def test_the_smallest_of_description_file_and_parameters_holds(tmp_path, planar_3r_text):
-    model, file = ArmModel(planar_3r_text), tmp_path / "joint_limits.yaml"
+    plain, file = ArmModel(planar_3r_text), tmp_path / "joint_limits.yaml"
     own = {"has_velocity_limits": True, "max_velocity": 1.5, "has_effort_limits": True, "max_effort": 2.0}
     own |= {"has_acceleration_limits": True, "max_acceleration": 2.5, "has_jerk_limits": True, "max_jerk": 300.0}
     own |= {"has_position_limits": True, "min_position": -0.5, "max_position": 1.0}
     limits = {"joint2": own, "joint3": {"has_velocity_limits": True, "max_velocity": 99.0}}
     file.write_text(yaml.safe_dump({"joint_limits": limits}), encoding="utf-8")
-    values = {row.name: row.default for row in HardwareGateNode.PARAMETERS} | {"joint_limits": file.as_uri()}
+    values = row_values((*ARM_PARAMETERS, *HardwareGateNode.PARAMETERS), {"joint_limits": file.as_uri()})
+    model = described_arm(values, plain.description)
     second, found = [False, True, False], hardware_gate(values, model).limits
     np.testing.assert_allclose(found.velocity, [4.0, 1.5, 4.0])
     np.testing.assert_allclose(found.acceleration, [20.0, 2.5, 20.0])
     np.testing.assert_allclose(found.jerk, [np.inf, 300.0, np.inf])
-    np.testing.assert_allclose(found.effort, np.where(second, 2.0, model.effort_limit))
-    np.testing.assert_allclose(found.lower, np.where(second, -0.5, model.lower))
-    np.testing.assert_allclose(found.upper, np.where(second, 1.0, model.upper))
+    np.testing.assert_allclose(found.effort, np.where(second, 2.0, plain.effort_limit))
+    np.testing.assert_allclose(found.lower, np.where(second, -0.5, plain.lower))
+    np.testing.assert_allclose(found.upper, np.where(second, 1.0, plain.upper))
     given = {"max_velocity": [1.0], "max_acceleration": [3.0], "max_jerk": [200.0]}
     found = hardware_gate(values | given, model).limits
     np.testing.assert_allclose(found.velocity, 1.0)
     np.testing.assert_allclose(found.acceleration, [3.0, 2.5, 3.0])
     np.testing.assert_allclose(found.jerk, 200.0)
-    unlimited = ArmModel(planar_3r_text)
-    unlimited.effort_limit = np.full(3, np.inf)
-    with pytest.raises(ConfigError, match="no effort limit for joint1, joint3"):
+    fast = ArmState(1_000_000, *np.array([[0.0] * 3, [0.0, 1.8, 0.0]]), np.zeros(1), np.zeros(1))
+    gate = hardware_gate(values, model)
+    gate.on_state(replace(fast, stamp=0, velocity=np.zeros(3)))
+    gate.on_state(fast)  # beyond the limit of the file, within what the drive can do
+    assert "not believable" not in gate.status.reason
+    joints = {name: replace(joint, effort_limit=np.inf) for name, joint in plain.description.joints.items()}
+    unlimited = described_arm(values, replace(plain.description, joints=joints))
+    with pytest.raises(ConfigError, match="no effort limit for joint1, joint3: .* the file of joint_limits"):
         hardware_gate(values, unlimited)

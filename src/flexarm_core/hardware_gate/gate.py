@@ -70,7 +70,7 @@ class HardwareGate:
         self.drives = drives or DriveTerms(model, model.description.drive_adds)
         self._patience = config.patience(limits)
         soft = softness(model, limits.velocity, limits.acceleration, config.period)
-        self._count = TurnCount(model.turns, model.velocity_limit)
+        self._count = TurnCount(model.turns, model.fastest)
         self._timing = Timing(model, limits, config, clock)
         self._trust = SensorTrust(model, limits, lockstep=config.lockstep)
         self._references = References(model.n, config.reference_timeout)

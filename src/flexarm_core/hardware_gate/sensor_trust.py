@@ -35,7 +35,7 @@ class SensorTrust:
     def __init__(self, model: ArmModel, limits: JointLimits, *, lockstep: bool) -> None:
         """Judge the states of an arm; ``lockstep``: see :func:`believe`."""
         self._limits, self._names = limits, model.joint_names
-        own = np.where(np.isfinite(model.velocity_limit), model.velocity_limit, limits.velocity)
+        own = np.where(np.isfinite(model.fastest), model.fastest, limits.velocity)
         believed = replace(limits, velocity=np.maximum(limits.velocity, own))
         self.belief = believe(model, believed, lockstep=lockstep)
         self._velocity, self.rates = VelocityCheck(believed), VelocityDelay(believed)

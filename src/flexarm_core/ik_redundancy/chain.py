@@ -44,6 +44,7 @@ class Chain:
         lower: (n,) lower position limits, infinite if there are none [rad | m].
         upper: (n,) upper position limits, infinite if there are none [rad | m].
         velocity_limit: (n,) velocity limits, infinite if there are none [rad/s | m/s].
+        acceleration_limit: (n,) acceleration limits, infinite if there are none [rad/s^2 | m/s^2].
     """
 
     joint_names: tuple[str, ...]
@@ -57,6 +58,7 @@ class Chain:
     lower: Array
     upper: Array
     velocity_limit: Array
+    acceleration_limit: Array
 
     def __repr__(self) -> str:
         return f"Chain('{self.base_frame}' -> '{self.tool_frame}', joints: {', '.join(self.joint_names)})"
@@ -126,6 +128,7 @@ def build_chain(description: RobotDescription, tool_frame: str = "") -> Chain:
         lower=np.array([joint.lower for joint in joints]),
         upper=np.array([joint.upper for joint in joints]),
         velocity_limit=np.array([joint.velocity_limit for joint in joints]),
+        acceleration_limit=np.array([joint.acceleration_limit for joint in joints]),
     )
 
 

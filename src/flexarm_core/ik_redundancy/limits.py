@@ -48,8 +48,9 @@ class MotionLimits:
 
     @classmethod
     def of(cls, chain: Chain, acceleration: float = 10.0) -> MotionLimits:
-        """Return the limits of a chain, whose description has none for accelerations [rad/s^2 | m/s^2]."""
-        return cls(chain.lower, chain.upper, chain.velocity_limit, np.full(chain.n, float(acceleration)))
+        """Return the limits of a chain, and one for the accelerations of all joints [rad/s^2 | m/s^2]."""
+        most = np.minimum(chain.acceleration_limit, float(acceleration))
+        return cls(chain.lower, chain.upper, chain.velocity_limit, most)
 
     def __post_init__(self) -> None:
         """Raise ConfigError for limits that are not numbers or leave no room for motion."""

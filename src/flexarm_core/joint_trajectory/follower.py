@@ -60,7 +60,7 @@ class TrajectoryFollowerConfig(Settings):
     allow_nonzero_velocity_at_trajectory_end: bool = setting(False,
         "whether the last point may have velocities; the joints come to rest behind it")
     check_limits: bool = setting(True,
-        "whether trajectories beyond the position and velocity limits of the robot description are rejected")
+        "whether trajectories beyond the position and velocity limits of the joints are rejected")
     interpolation: str = setting("monotone",
         "motion between points without velocities: smooth through all points without overshoot (monotone), or along"
         " straight lines with jumps of the velocity, as joint_trajectory_controller does (linear)",
@@ -132,6 +132,7 @@ class TrajectoryFollower:
         velocity: Array,
         config: TrajectoryFollowerConfig,
         shaper_for: Callable[[Spline], InputShaper] = lambda spline: UNSHAPED,
+        acceleration: Array | float = np.inf,
     ) -> None:
         """Follow trajectories of joints (n).
 
@@ -143,12 +144,15 @@ class TrajectoryFollower:
             velocity: (n,) velocity limits, inf if there are none [rad/s | m/s].
             config: settings.
             shaper_for: returns the shaper of a trajectory.
+            acceleration: (n,) acceleration limits, inf if there are none; they count before those of the settings
+                [rad/s^2 | m/s^2].
 
         Raises:
             ConfigError: a list has neither one number nor one for each joint.
         """
         self.joint_names, self.turns = tuple(joint_names), turns
         self._bounds, self._shaper_for = (lower, upper, velocity), shaper_for
+        self._acceleration = acceleration
         self.use(config)
         self.reset()
 
@@ -159,7 +163,7 @@ class TrajectoryFollower:
             ConfigError: as for the constructor.
         """
         path, goal = self._each("path_tolerance", config), self._each("goal_tolerance", config)
-        acceleration = self._each("max_acceleration", config)
+        acceleration = np.minimum(self._each("max_acceleration", config), self._acceleration)
         still = np.full(len(path), config.stopped_velocity_tolerance)
         self._defaults = Tolerances(np.array((path, 0.0 * path)), np.array((goal, still)), config.goal_time)
         self.limits = Limits(self._bounds[2], acceleration)

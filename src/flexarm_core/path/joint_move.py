@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ from flexarm_core.path.line import fifth_order, seventh_order
 from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array, JointReference
 
+LOOKS = 2001  # samples of a time law in which its peaks are looked for
+ROUNDING = 1e-4  # share of a limit by which they may exceed it
 TIME_LAWS = ("fifth_order", "seventh_order", "constant_speed")
 
 
@@ -60,6 +63,19 @@ class JointMoveConfig(Settings):
             return constant_speed(time, duration, self.blend_time)
         smooth = fifth_order if self.time_law == "fifth_order" else seventh_order
         return smooth(time, duration)
+
+    def check_limits(self, joint_names: Sequence[str], velocity: Array, acceleration: Array) -> None:
+        """Raise ConfigError for a move beyond limits (n,) of the joints [rad/s | m/s], [rad/s^2 | m/s^2]."""
+        laws = [self.shaper.shape(self.law, float(time)) for time in np.linspace(0.0, self.duration, LOOKS)]
+        way, (_, *peaks) = np.abs(self.displacement), np.abs(laws).max(axis=0)
+        for what, peak, limit in zip(("velocity", "acceleration"), peaks, (velocity, acceleration), strict=True):
+            share = way * peak / limit
+            if share.max() > 1.0 + ROUNDING:
+                i = int(share.argmax())
+                raise ConfigError(
+                    f"the move takes joint '{joint_names[i]}' to {what} {way[i] * peak:.4g}, its limit is"
+                    f" {limit[i]:.4g}: give it a longer duration"
+                )
 
 
 class JointMove:

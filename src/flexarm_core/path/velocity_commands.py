@@ -172,7 +172,14 @@ class JointVelocityMotion:
     It brakes before the position limits.
     """
 
-    def __init__(self, config: JointVelocityMotionConfig, lower: Array, upper: Array, velocity_limit: Array) -> None:
+    def __init__(
+        self,
+        config: JointVelocityMotionConfig,
+        lower: Array,
+        upper: Array,
+        velocity_limit: Array,
+        acceleration_limit: Array | float = np.inf,
+    ) -> None:
         """Set up the motion; :meth:`begin` starts it.
 
         Args:
@@ -180,6 +187,8 @@ class JointVelocityMotion:
             lower: (n,) lower position limits, infinite if there are none [rad | m].
             upper: (n,) upper position limits.
             velocity_limit: (n,) velocity limits, which must be finite [rad/s | m/s].
+            acceleration_limit: (n,) acceleration limits, infinite if there are none; they count before those of the
+                settings [rad/s^2 | m/s^2].
 
         Raises:
             ConfigError: a joint has no velocity limit, or the accelerations are not one for each joint.
@@ -191,7 +200,7 @@ class JointVelocityMotion:
         n, given = len(self.limit), config.max_acceleration
         if len(given) not in (1, n):
             raise ConfigError(f"max_acceleration must be one number or {n}, got {len(given)}")
-        self._acceleration = np.broadcast_to(np.array(given, dtype=float), n)
+        self._acceleration = np.minimum(np.broadcast_to(np.array(given, dtype=float), n), acceleration_limit)
         self.reset()
 
     def reset(self) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from flexarm_core.errors import InputError
 from flexarm_core.path.joint_move import JointMove
 from flexarm_core.path.line import LinePath
 from flexarm_core.path.trajectory_motion import TrajectoryMotion
@@ -10,6 +13,7 @@ from flexarm_core.path.waypoint_motion import WaypointMotion
 from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick, base_needs
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import Array
 
 JointMotion = JointMove | TrajectoryMotion | JointVelocityMotion
 ToolMotion = LinePath | WaypointMotion | TwistMotion
@@ -51,7 +55,8 @@ class ReferenceStage(Stage):
         """Give the reference of one sample.
 
         Raises:
-            InputError: the base deflection is unknown, or the arm is too far from the start of the motion.
+            InputError: the base deflection is unknown, or the arm is too far from the start of the motion or too near
+                to a limit.
         """
         motion, self.answered = self.motion, tick.stamp
         if isinstance(motion, JointVelocityMotion):
@@ -63,6 +68,7 @@ class ReferenceStage(Stage):
             return
         if isinstance(motion, JointMotion):
             if not motion.begun:
+                self._check_room(motion, tick.sample.position)
                 motion.begin(tick.stamp, tick.sample.position)
             tick.give_joints(self.name, motion.update(tick.stamp))
             return
@@ -70,3 +76,14 @@ class ReferenceStage(Stage):
             tool = self.model.tool_kinematics(tick.arm_state(self.source), motion.config.frame)
             motion.begin(tick.stamp, tool.position, tool.rotation)
         tick.give_tool(self.name, motion.update(tick.stamp))
+
+    def _check_room(self, motion: JointMotion, position: Array) -> None:
+        """Raise InputError if a move from a position (n,) would end beyond a limit; the file of a plan is checked."""
+        if not isinstance(motion, JointMove):
+            return
+        way, model = np.array(motion.config.displacement), self.model
+        end, limit = position + way, np.where(way > 0.0, model.upper, model.lower)
+        beyond = np.where(way > 0.0, end > limit, (way < 0.0) & (end < limit))
+        if beyond.any():
+            i = int(beyond.argmax())
+            raise InputError(f"joint '{model.joint_names[i]}' would move to {end[i]:.4g}, its limit is {limit[i]:.4g}")

@@ -89,7 +89,9 @@ class ArmModel:
             ``H_bm`` and :meth:`wrench_on_base` do not contain the armature.
         mass: mass of all that the actuated joints move [kg].
         turns: differences of positions of the actuated joints.
-        lower, upper, velocity_limit, effort_limit: (n,) joint limits, infinite if the URDF gives none.
+        lower, upper, velocity_limit, effort_limit, acceleration_limit, jerk_limit: (n,) joint limits, infinite if there
+            are none.
+        fastest: (n,) velocities that the drives may reach: the limits of the URDF, which ``joint_limits`` may narrow.
         gravity: (3,) gravity vector in the root link frame [m/s^2].
         weighs: whether there is gravity.
         hand: (6, 6) spatial inertia of what the last joint carries, in the tool frame [kg, kg*m, kg*m^2].
@@ -136,6 +138,9 @@ class ArmModel:
         self.upper = np.array([joint.upper for joint in actuated])
         self.velocity_limit = np.array([joint.velocity_limit for joint in actuated])
         self.effort_limit = np.array([joint.effort_limit for joint in actuated])
+        self.acceleration_limit = np.array([joint.acceleration_limit for joint in actuated])
+        self.jerk_limit = np.array([joint.jerk_limit for joint in actuated])
+        self.fastest = np.array([joint.fastest for joint in actuated])
         self.D_m = np.array([joint.damping for joint in actuated])
         self.armature = np.array([joint.armature for joint in actuated])
         self._build(self.gravity)

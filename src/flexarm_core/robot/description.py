@@ -65,6 +65,10 @@ class Joint:
         upper: upper position limit, inf if there is none [rad | m].
         velocity_limit: velocity limit, inf if there is none [rad/s | m/s].
         effort_limit: effort limit, inf if there is none [N*m | N].
+        acceleration_limit: acceleration limit, inf if there is none, as in URDF [rad/s^2 | m/s^2].
+        jerk_limit: jerk limit, inf if there is none, as in URDF [rad/s^3 | m/s^3].
+        described_velocity: velocity limit of the URDF where :mod:`joint_limits_file` may have narrowed it, else None
+            [rad/s | m/s].
         damping: viscous damping ``<dynamics damping>`` [N*m*s/rad | N*s/m].
         friction: static friction ``<dynamics friction>`` [N*m | N].
         armature: rotor inertia reflected through the gear, 0 if ``<ros2_control>`` gives none [kg*m^2 | kg].
@@ -90,6 +94,14 @@ class Joint:
     mimic: str = ""
     multiplier: float = 1.0
     offset: float = 0.0
+    acceleration_limit: float = math.inf
+    jerk_limit: float = math.inf
+    described_velocity: float | None = None
+
+    @property
+    def fastest(self) -> float:
+        """Largest velocity that the drive may reach, whatever a file of limits asks for [rad/s | m/s]."""
+        return self.velocity_limit if self.described_velocity is None else self.described_velocity
 
     @property
     def driver(self) -> str:

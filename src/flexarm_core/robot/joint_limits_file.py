@@ -6,7 +6,8 @@
       joint1: {has_velocity_limits: true, max_velocity: 2.0, has_jerk_limits: true, max_jerk: 300.0}
 
 A limit counts where its ``has_..._limits`` is true. It only narrows: the smaller of it and that of the description
-holds. Deceleration may have either sign, as Pilz writes it negative, and counts as a limit of the acceleration.
+holds. Deceleration may have either sign, as Pilz writes it negative, and counts as a limit of the acceleration. Whoever
+reads the narrowed description keeps the limits: nothing else knows of the file.
 """
 
 from __future__ import annotations
@@ -14,17 +15,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from flexarm_core.errors import ConfigError, quoted
-from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import Joint, RobotDescription
 from flexarm_core.strict_yaml import load_strictly
 from flexarm_core.text_file import read_text
-from flexarm_core.types import Array
 from flexarm_core.yaml_bounds import MOST_BYTES, excess
 
 VALUES = {
@@ -44,60 +42,36 @@ KEYS = (
 EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")  # a number for ROS, a text for YAML 1.1
 
 
-@dataclass(frozen=True, slots=True)
-class GivenLimits:
-    """Limits of a file for the actuated joints of an arm; infinite where it gives none.
-
-    Attributes:
-        lower: (n,) lower position limits [rad | m].
-        upper: (n,) upper position limits [rad | m].
-        velocity: (n,) velocity limits [rad/s | m/s].
-        acceleration: (n,) acceleration limits, those of decelerations included [rad/s^2 | m/s^2].
-        jerk: (n,) jerk limits [rad/s^3 | m/s^3].
-        effort: (n,) effort limits [N*m | N].
-    """
-
-    lower: Array
-    upper: Array
-    velocity: Array
-    acceleration: Array
-    jerk: Array
-    effort: Array
-
-
-def no_limits(n: int) -> GivenLimits:
-    """Return those of no file, for n joints."""
-    return GivenLimits(np.full(n, -np.inf), *(np.full(n, np.inf) for _ in range(5)))
-
-
-def load_joint_limits(path: str | Path, model: ArmModel) -> GivenLimits:
-    """Return the limits in a file, which may hold those of other joints of the robot, too.
+def within_joint_limits(description: RobotDescription, path: str | Path) -> RobotDescription:
+    """Return a robot whose actuated joints keep the limits of a file, too; it may hold those of other joints.
 
     Args:
+        description: the robot.
         path: the file; its limits stand at the top, or in the parameters of a node.
-        model: the arm.
 
     Raises:
-        ConfigError: the file cannot be read, names a joint or key that does not exist, gives a value that is none, or
-            leaves no range of positions.
+        ConfigError: the file cannot be read, names a joint or key that does not exist, gives a value that is none,
+            leaves no range of positions, or limits a joint that follows another.
     """
     text = read_text(path, "file of joint limits", MOST_BYTES)
     if too_much := excess(text):
         raise ConfigError(f"file of joint limits '{path}' {too_much}")
     root = _limits_in(path, load_strictly(path, text))
-    joints, found = model.description.joints, no_limits(model.n)
+    joints = dict(description.joints)
     for name, entry in root.items():
         where = f"'{path}': joint {quoted(name)}"
         if name not in joints:
-            raise ConfigError(f"{where} is unknown; joints of the arm: {', '.join(model.joint_names)}")
-        given = _entry(where, entry)
-        if joints[name].endless and "position" in given:
+            raise ConfigError(f"{where} is unknown; joints of the arm: {', '.join(description.actuated)}")
+        given, joint = _entry(where, entry), joints[name]
+        if joint.endless and "position" in given:
             raise ConfigError(f"{where} turns without limits in the robot description: it has no position limits")
-        if entry.get("angle_wraparound", False) is not False and not joints[name].endless:
+        if entry.get("angle_wraparound", False) is not False and not joint.endless:
             raise ConfigError(f"{where}: angle_wraparound is for joints that turn without limits")
-        if name in model.joint_names:
-            _take(where, found, model.joint_names.index(name), given, model)
-    return found
+        if given and joint.mimic:
+            raise ConfigError(f"{where} follows '{joint.mimic}' (<mimic>): limit that one")
+        if name in description.actuated:
+            joints[name] = _narrowed(where, joint, given)
+    return replace(description, joints=joints)
 
 
 def _limits_in(path: str | Path, root: Any) -> Mapping[str, Any]:
@@ -157,19 +131,21 @@ def _number(where: str, key: str, value: Any) -> float:
     return number
 
 
-def _take(where: str, found: GivenLimits, i: int, given: dict[str, tuple[float, ...]], model: ArmModel) -> None:
-    """Write the limits of joint ``i``."""
+def _narrowed(where: str, joint: Joint, given: dict[str, tuple[float, ...]]) -> Joint:
+    """Return a joint within given limits, by what is limited."""
+    limits: dict[str, Any] = {}
     for what, values in given.items():
         if what == "position":
-            found.lower[i], found.upper[i] = values
-            if not max(values[0], model.lower[i]) < min(values[1], model.upper[i]):
+            limits["lower"], limits["upper"] = max(values[0], joint.lower), min(values[1], joint.upper)
+            if not limits["lower"] < limits["upper"]:
                 raise ConfigError(
                     f"{where}: min_position {values[0]:g} and max_position {values[1]:g} leave nothing of the range of"
-                    f" the robot description, {model.lower[i]:g} to {model.upper[i]:g}"
+                    f" the robot description, {joint.lower:g} to {joint.upper:g}"
                 )
             continue
         value = abs(values[0]) if what == "deceleration" else values[0]
         if not value > 0.0:
             raise ConfigError(f"{where}: max_{what} must be > 0, got {value:g}")
-        limits = getattr(found, "acceleration" if what == "deceleration" else what)
-        limits[i] = min(limits[i], value)
+        name = f"{'acceleration' if what == 'deceleration' else what}_limit"
+        limits[name] = min(limits.get(name, getattr(joint, name)), value)
+    return replace(joint, **limits, described_velocity=joint.fastest)

@@ -39,9 +39,6 @@ class HardwareGateNode(ArmNode):
         Parameter("joints", "string[]", [""],
             "joint order of the command controller; empty: order of the robot description"),
         Parameter("rate", "double", 1000.0, "nominal rate at which commands are published", "Hz", 1.0, 1e5),
-        Parameter("joint_limits", "string", "",
-            "joint_limits.yaml of MoveIt or ros2_control, whose limits narrow those of the robot description and of the"
-            " parameters: package:// or file:// URI, or absolute path", at_start=True),
         Parameter("max_velocity", "double[]", [0.0],
             "velocity limit below that of the robot description, as for a first motion; one for all joints or one per"
             " joint; 0: that of the robot description", "rad/s | m/s"),

@@ -16,9 +16,7 @@ from flexarm_core.hardware_gate.supervisor import SupervisorConfig
 from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.drive_terms import drive_terms
-from flexarm_core.robot.joint_limits_file import load_joint_limits, no_limits
 from flexarm_core.types import Array
-from flexarm_core.uri import resolve_uri
 from flexarm_nodes.node.input.arm_state_reader import NO_BASE_STATE
 from flexarm_nodes.node.parameters import record_of
 
@@ -49,25 +47,22 @@ def hardware_gate(values: Values, model: ArmModel, clock: Callable[[], float] = 
         _for_each_joint(f"max_{name}", values[f"max_{name}"], model.n)
         for name in ("velocity", "acceleration", "jerk", "effort_rate", "friction", "following_error")
     )
-    file = values["joint_limits"]
-    given = load_joint_limits(resolve_uri(file), model) if file else no_limits(model.n)
     slower, acceleration, jerk = (np.where(one > 0.0, one, np.inf) for one in (slower, acceleration, jerk))
-    velocity = np.minimum.reduce((slower, given.velocity, model.velocity_limit))
-    effort = np.minimum(given.effort, model.effort_limit)
+    velocity = np.minimum(slower, model.velocity_limit)
     if not values["allow_unlimited"]:
-        _check_limits(model, velocity, effort)
-    acceleration = np.minimum(acceleration, given.acceleration)
+        _check_limits(model, velocity, model.effort_limit)
+    acceleration = np.minimum(acceleration, model.acceleration_limit)
     described = np.array([model.description.joints[name].friction for name in model.joint_names])
     limits = JointLimits(
-        lower=np.maximum(given.lower, model.lower),
-        upper=np.minimum(given.upper, model.upper),
+        lower=model.lower,
+        upper=model.upper,
         velocity=velocity,
         acceleration=np.where(np.isfinite(acceleration), acceleration, usual_acceleration(velocity)),
-        effort=effort,
+        effort=model.effort_limit,
         effort_rate=np.where(effort_rate > 0.0, effort_rate, np.inf),
         friction=np.where(friction > 0.0, friction, FRICTION_SHARE * described),
         following_error=np.where(following > 0.0, following, FOLLOWING_TIME * velocity),
-        jerk=np.minimum(jerk, given.jerk),
+        jerk=np.minimum(jerk, model.jerk_limit),
     )
     config = record_of(
         HardwareGateConfig,
@@ -103,8 +98,8 @@ def _check_limits(model: ArmModel, velocity: Array, effort: Array) -> None:
         names = [name for name, one in zip(model.joint_names, limit, strict=True) if not np.isfinite(one)]
         if names:
             raise ConfigError(
-                f"the robot description gives no {what} limit for {', '.join(names)}: add it to <limit>, or set"
-                " allow_unlimited to command the joints without"
+                f"the robot description gives no {what} limit for {', '.join(names)}: add it to <limit>, or to the file"
+                " of joint_limits, or set allow_unlimited to command the joints without"
             )
 
 

@@ -81,5 +81,5 @@ def motion_limits(values: Mapping[str, Any], chain: Chain) -> MotionLimits:
         lower=chain.lower,
         upper=chain.upper,
         velocity=values["velocity_scale"] * chain.velocity_limit,
-        acceleration=np.broadcast_to(acceleration, (chain.n,)).copy(),
+        acceleration=np.minimum(acceleration, chain.acceleration_limit),
     )

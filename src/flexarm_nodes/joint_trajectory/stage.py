@@ -51,7 +51,7 @@ def built_follower(values: Values, model: ArmModel) -> BuiltStage:
     """
     follower = TrajectoryFollower(
         model.joint_names, model.turns, model.lower, model.upper, model.velocity_limit,
-        record_of(TrajectoryFollowerConfig, values), _shaper(values, model),
+        record_of(TrajectoryFollowerConfig, values), _shaper(values, model), model.acceleration_limit,
     )  # fmt: skip
     file = values["trajectory_file"]
     stage = TrajectoryStage(follower, load_trajectory(resolve_uri(file)) if file else None, values["start"])

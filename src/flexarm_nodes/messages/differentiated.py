@@ -60,7 +60,7 @@ class Differentiated:
             tell: called when there is a delay, and when it has grown.
         """
         turns = dict(zip(model.joint_names, model.turns.endless, strict=True))
-        self._speed = float(max(model.velocity_limit[model.turns.endless], default=0.0))
+        self._speed = float(max(model.fastest[model.turns.endless], default=0.0))
         self._groups = tuple(tuple(group) for group in (model.joint_names, model.elastic_joint_names) if group)
         self._endless = {name: bool(turns.get(name, False)) for group in self._groups for name in group}
         self._window, self._tell = window, tell

@@ -41,7 +41,7 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.bounded_requests import bound_service
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN, Diagnostics
 from flexarm_nodes.node.frames import of_the_arm
-from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, ParameterTable
+from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, ParameterTable, described_arm
 from flexarm_nodes.node.ports import Ports
 from flexarm_nodes.node.real_time import TIDY_PERIOD, Tidiness, ask_for_priority
 from flexarm_nodes.node.transport import avoid_shared_memory
@@ -173,11 +173,9 @@ class ArmNode(LifecycleNode):
                     "no robot description: set the robot_description parameter, or publish the robot_description topic"
                     " (robot_state_publisher does) before configuring"
                 )
-            if len(values["gravity"]) != 3:
-                raise ConfigError(f"gravity must be three numbers [m/s^2], got {values['gravity']}")
             self.frame_prefix = values["frame_prefix"]
             description = parse_robot_description(text, massless=self.MASSLESS)
-            model = ArmModel(description, values["tool_frame"], tuple(values["gravity"]))
+            model = described_arm(values, description)
             self.is_foreign = ForeignJoints((*model.joint_names, *model.elastic_joint_names))
             names = model.joint_names, model.elastic_joint_names
             self._new_parts = partial(JointStateParts, *names) if values["join_joint_states"] else None

@@ -11,7 +11,11 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from flexarm_core.errors import ConfigError, FlexarmError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.joint_limits_file import within_joint_limits
 from flexarm_core.settings import Setting, Settings, declared_settings, in_brackets
+from flexarm_core.uri import resolve_uri
 
 LIVE = "may change while the node is active"  # texts in a descriptor's additional_constraints
 AT_START = "is set when the node starts"
@@ -84,6 +88,9 @@ ARM_PARAMETERS = (
     Parameter("tool_frame", "string", "",
         "link used as the tool frame; empty: tool0 if there is one, otherwise the only tip link"),
     Parameter("gravity", "double[]", [0.0, 0.0, -9.81], "gravity vector in the axes of the root link", "m/s^2"),
+    Parameter("joint_limits", "string", "",
+        "joint_limits.yaml of MoveIt or ros2_control, whose limits narrow those of the robot description: package:// or"
+        " file:// URI, or absolute path", at_start=True),
     Parameter("frame_prefix", "string", "",
         "text in front of the names of links in the headers of markers, wrenches, IMU readings and poses, as in TF"
         " (the parameter frame_prefix of robot_state_publisher); messages are read with it and without"),
@@ -102,6 +109,20 @@ ARM_PARAMETERS = (
     Parameter("thread_priority", "int", 0,
         "real-time priority (SCHED_FIFO) requested at activation; 0: normal scheduling", "", 0, 99),
 )  # fmt: skip
+
+
+def described_arm(values: Mapping[str, Any], description: RobotDescription) -> ArmModel:
+    """Return the arm as the parameters of a node have it: its joint limits, tool and gravity.
+
+    Raises:
+        ConfigError: gravity is not three numbers, or the file of joint limits cannot be used.
+        RobotDescriptionError: the robot has no such tool link.
+    """
+    if len(values["gravity"]) != 3:
+        raise ConfigError(f"gravity must be three numbers [m/s^2], got {values['gravity']}")
+    if file := values["joint_limits"]:
+        description = within_joint_limits(description, resolve_uri(file))
+    return ArmModel(description, values["tool_frame"], tuple(values["gravity"]))
 
 
 class ParameterTable:

@@ -61,7 +61,7 @@ def reference_motion(values: Values, model: ArmModel) -> JointMotion | ToolMotio
         return _planned_motion(values, model)
     if values["space"] == "joint_velocity":
         config = record_of(JointVelocityMotionConfig, values, command_timeout=values["command_timeout"])
-        return JointVelocityMotion(config, model.lower, model.upper, model.velocity_limit)
+        return JointVelocityMotion(config, model.lower, model.upper, model.velocity_limit, model.acceleration_limit)
     if values["space"] == "twist":
         return _twists(values, model)
     return _waypoints(values, model) if values["space"] == "path" else _line(values, model)
@@ -124,7 +124,9 @@ def _joint_move(values: Values, model: ArmModel) -> JointMove:
     if len(displacement) != model.n:
         names = ", ".join(model.joint_names)
         raise ConfigError(f"joint_displacement needs {model.n} numbers, for {names}; got {list(displacement)}")
-    return JointMove(record_of(JointMoveConfig, values, displacement=displacement, shaper=_shaper(values)))
+    config = record_of(JointMoveConfig, values, displacement=displacement, shaper=_shaper(values))
+    config.check_limits(model.joint_names, model.velocity_limit, model.acceleration_limit)
+    return JointMove(config)
 
 
 def _planned_motion(values: Values, model: ArmModel) -> TrajectoryMotion:

@@ -11,6 +11,7 @@ from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.flexible_dynamics.modal_data import ModalData, load_modal_data
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.joint_limits_file import within_joint_limits
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.check.arm import find_arm
@@ -31,6 +32,7 @@ def check_robot(
     first_run: bool = True,
     held: dict[str, float] | None = None,
     say: Callable[[str], None] = lambda line: None,
+    joint_limits: Path | None = None,
 ) -> tuple[str, bool]:
     """Read a description as all parts of the suite do, and go through the ten steps of docs/own_robot.md.
 
@@ -43,6 +45,7 @@ def check_robot(
         first_run: whether to search for a first run (steps 9 and 10), which requires dry runs.
         held: positions of joints that are not of the arm, by name [rad | m]; more are held where :func:`find_arm` says.
         say: told of each dry run before it begins.
+        joint_limits: file of limits that narrow those of the description, in the written scenario, too.
 
     Returns:
         Report as text; and whether the description can be used and, if requested, a scenario for it was found and
@@ -60,7 +63,7 @@ def check_robot(
     completed = complete(text, path.stem.split(".")[0], tool_frame, held)
     if write is None or not completed.needed:
         runs = first_run and not completed.needed
-        report, usable = _check_text(path, text, write, tool_frame, arguments or {}, runs, held, say)
+        report, usable = _check_text(path, text, write, tool_frame, arguments or {}, runs, held, say, joint_limits)
         if not completed.assumed or (runs and usable):
             return report, usable
     if write is None:
@@ -68,7 +71,9 @@ def check_robot(
         return "\n".join([report, offer, *(f"    {one}" for one in completed.assumed)]), usable
     copy = write.with_name(f"{write.stem}_robot.urdf")
     write_new(copy, completed.text)
-    report, usable = _check_text(copy, completed.text, write, tool_frame, {}, first_run, held, say, completed.assumed)
+    report, usable = _check_text(
+        copy, completed.text, write, tool_frame, {}, first_run, held, say, joint_limits, completed.assumed
+    )
     if not usable:
         copy.unlink()
     told = f"{path.name}: not complete" + (f"; {copy} is a copy with estimates: replace them by data" if usable else "")
@@ -84,12 +89,15 @@ def _check_text(
     first_run: bool,
     held: dict[str, float] | None,
     say: Callable[[str], None],
+    joint_limits: Path | None,
     assumed: tuple[str, ...] = (),
 ) -> tuple[str, bool]:
     """Check the text of a description, and write a scenario for its file; see :func:`check_robot`."""
     try:
         arm = find_arm(text, tool_frame, held)
         description = parse_robot_description(text, massless=True, held=arm.held)
+        if joint_limits is not None:
+            description = within_joint_limits(description, joint_limits)
         flexible = load_flexible_links(description)
         model = ArmModel(description, arm.tool_frame)
     except FlexarmError as error:
@@ -98,7 +106,7 @@ def _check_text(
     usable = simulated
     steps = [*description_steps(model, arm), *extension_steps(model, flexible), stages]
     if simulated and first_run:
-        proposal = propose(model, flexible, say=say)
+        proposal = propose(model, flexible, say=say, joint_limits=joint_limits)
         steps += start_steps(proposal, path, arguments, arm.held, write)
         if write is not None:
             usable = proposal.run is not None

@@ -195,6 +195,8 @@ def _narrowed(model: ArmModel) -> list[Finding]:
         if not followers or limit is None or not {"lower", "upper"} <= {*limit.keys()}:
             continue
         joint, lower, upper = model.description.joints[name], float(limit.attrib["lower"]), float(limit.attrib["upper"])
+        if joint.described_velocity is not None:  # what a file narrows is meant
+            continue
         if joint.lower > lower or joint.upper < upper:
             found.append(
                 Finding(
@@ -273,6 +275,9 @@ def _joint_line(model: ArmModel, i: int) -> str:
         text += f", {joint.velocity_limit:.4g} {unit}/s"
     if np.isfinite(joint.effort_limit):
         text += f", {joint.effort_limit:.4g} {'N' if unit == 'm' else 'N*m'}"
+    for name, limit in (("2", joint.acceleration_limit), ("3", joint.jerk_limit)):
+        if np.isfinite(limit):
+            text += f", {limit:.4g} {unit}/s^{name}"
     if joint.armature > 0.0:
         text += f", armature {joint.armature:.4g} {'kg' if unit == 'm' else 'kg*m^2'}"
     return text

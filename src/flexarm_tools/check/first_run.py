@@ -183,8 +183,8 @@ def _middle(model: ArmModel) -> Array:
 
 
 def _max_acceleration(model: ArmModel, states: list[ArmState]) -> float:
-    """Return the acceleration that every joint can produce in addition to holding the arm's weight, in all postures."""
-    room = LARGEST_ACCELERATION
+    """Return the acceleration that every joint may have, and can have beside the arm's weight in all postures."""
+    room = min(LARGEST_ACCELERATION, float(model.acceleration_limit.min()))
     for state in states:
         blocks = model.blocks(state)
         spare, inertia = model.effort_limit - np.abs(blocks.c_m), np.diag(blocks.H_m)

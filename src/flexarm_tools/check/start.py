@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -39,6 +40,7 @@ class Proposal:
     bodies: RobotBodies  # of its robot
     refused: tuple[str, ...]  # why earlier candidates were rejected, in the order of the attempts
     shares: tuple[float, ...] = ()  # of the base motion under the plain law that runs left, that of `run` the smallest
+    joint_limits: Path | None = None  # file of limits that the run keeps beside those of the description
 
     def scenario(self, description: Path, folder: Path, arguments: dict[str, str], held: dict[str, float]) -> str:
         """Return the text of the scenario for a file in a folder.
@@ -54,8 +56,9 @@ class Proposal:
         """
         if self.run is None:
             raise ConfigError("there is no first run to write; step 10 says what was tried")
-        path = os.path.relpath(description.resolve(), folder.resolve())
-        return scenario_text(self.model, self.run, path, arguments, held)
+        from_there = partial(os.path.relpath, start=folder.resolve())
+        limits = None if self.joint_limits is None else from_there(self.joint_limits.resolve())
+        return scenario_text(self.model, self.run, from_there(description.resolve()), arguments, held, limits)
 
 
 def propose(
@@ -63,6 +66,7 @@ def propose(
     flexible: dict[str, ModalData],
     packages: Packages | None = None,
     say: Callable[[str], None] = lambda line: None,
+    joint_limits: Path | None = None,
 ) -> Proposal:
     """Try first runs until one passes a dry run, within the reaction null space one that gains over the plain law.
 
@@ -71,21 +75,23 @@ def propose(
     and none that leaves more than ``MOST``.
 
     Args:
-        model: model of a robot that can be simulated.
+        model: model of a robot that can be simulated, within its joint limits.
         flexible: modal data of its flexible links.
         packages: locates ROS packages; by default in the sourced ROS 2 environment.
         say: told of each dry run before it begins.
+        joint_limits: file of the limits that narrow those of the description, which nodes have to read.
     """
     refused: list[str] = []
     say("postures over the ground and clear of the robot ...")
     bodies = RobotBodies(model)
     postures = clear_postures(model, bodies)
+    limits = None if joint_limits is None else str(joint_limits.resolve())
     with TemporaryDirectory() as folder:
         (Path(folder) / "robot.urdf").write_text(model.description.text, encoding="utf-8")
 
         def tried(weighed: ArmModel, run: FirstRun) -> DryRun:
             path = Path(folder) / "first_run.yaml"
-            path.write_text(scenario_text(weighed, run, "robot.urdf"), encoding="utf-8")
+            path.write_text(scenario_text(weighed, run, "robot.urdf", joint_limits=limits), encoding="utf-8")
             try:
                 return dry_run(load_scenario(path, packages))
             except FlexarmError as error:
@@ -106,7 +112,7 @@ def propose(
                     refused.append(f"{what_moves(run)}: {found.failure}")
                     continue
                 if not inside:
-                    return Proposal(run, weighed, bodies, tuple(refused), tuple(shares))
+                    return Proposal(run, weighed, bodies, tuple(refused), tuple(shares), joint_limits)
                 compared = run.choice
                 say("  the same under the plain law ...")
                 share = _share(found, tried(weighed, replace(run, law=PLAIN, damping_ratio=0.0)))
@@ -117,7 +123,7 @@ def propose(
                     break
                 refused.append(f"{what_moves(run)}: {_compared(share)}")
             if best is not None:
-                return Proposal(best, weighed, bodies, tuple(refused), tuple(shares))
+                return Proposal(best, weighed, bodies, tuple(refused), tuple(shares), joint_limits)
     return Proposal(None, model, bodies, tuple(refused))
 
 
@@ -233,6 +239,7 @@ def scenario_text(
     description: str,
     arguments: dict[str, str] | None = None,
     held: dict[str, float] | None = None,
+    joint_limits: str | None = None,
 ) -> str:
     """Return the text of a scenario file.
 
@@ -242,12 +249,14 @@ def scenario_text(
         description: path of the robot description, relative to the folder of the scenario file.
         arguments: xacro arguments of the description.
         held: positions of joints that are not of the arm, by name [rad | m].
+        joint_limits: path of a file of limits, relative to the folder of the scenario file.
     """
     pairs = ", ".join(f"{_quoted(key)}: {_quoted(value)}" for key, value in (arguments or {}).items())
     robot = f"description: {_quoted(description)}, tool_frame: {_quoted(model.tool_frame)}"
     robot += f", arguments: {{{pairs}}}" if pairs else ""
     stay = ",\n    ".join(f"{_quoted(name)}: {position!r}" for name, position in (held or {}).items())
     robot += f",\n  held: {{{stay}}}" if stay else ""
+    robot += f",\n  joint_limits: {_quoted(joint_limits)}" if joint_limits else ""
     bends = bool(model.description.flexible_links)
     goal = f"<= {run.tolerance:g}"
     lines = [

@@ -39,6 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COPY.urdf",
         help="of a robot: write a copy with the nearest physical inertias",
     )
+    parser.add_argument(
+        "--joint-limits",
+        default=None,
+        metavar="joint_limits.yaml",
+        help="of a robot: limits of MoveIt or ros2_control, which narrow those of the description",
+    )
     add_xacro_arguments(parser)
 
 
@@ -56,7 +62,7 @@ def _position(text: str) -> tuple[str, float]:
 def run(options: argparse.Namespace) -> int:
     """Check the file, and print the findings."""
     path = Path(options.file)
-    robots_only = ("tool_frame", "hold", "write", "repair", "arguments")
+    robots_only = ("tool_frame", "hold", "write", "repair", "joint_limits", "arguments")
     if path.suffix in (".yaml", ".yml", ".npz") and (given := [name for name in robots_only if getattr(options, name)]):
         said = "NAME:=VALUE" if given[0] == "arguments" else f"--{given[0].replace('_', '-')}"
         raise ConfigError(f"{said} is for robot descriptions, and '{path}' is none")
@@ -82,10 +88,10 @@ def run(options: argparse.Namespace) -> int:
         if options.repair is not None:
             print(repair(path, Path(options.repair), dict(options.arguments)))
             return 0
-        write = None if options.write is None else Path(options.write)
+        write, limits = (None if one is None else Path(one) for one in (options.write, options.joint_limits))
         text, usable = check_robot(
             path, options.tool_frame, dict(options.arguments), write, held=dict(options.hold),
-            say=lambda line: print(line, file=sys.stderr),
+            say=lambda line: print(line, file=sys.stderr), joint_limits=limits,
         )  # fmt: skip
     print(text)
     return 0 if usable else EXIT_FAILED

@@ -21,12 +21,13 @@ def parameter_names(executable: str, given: Mapping[str, Any]) -> set[str]:
         given: parameters by name, on which others depend; names of nested parameters are joined with dots.
     """
     rows = parameters_of(executable)
-    known = {row.name for row in (*ARM_PARAMETERS, *rows)} | set(OF_ROS) if rows else set()
+    of_nodes = {row.name for row in ARM_PARAMETERS} | set(OF_ROS)
+    known = {row.name for row in rows} | of_nodes if rows else set()
     if executable == CONTROL_LOOP:
         for stage in given.get("stages", ()):
             start = f"{stage}."
             own = {name.removeprefix(start): value for name, value in given.items() if name.startswith(start)}
-            known |= {f"{stage}.{name}" for name in parameter_names(stage, own) or own}
+            known |= {f"{stage}.{name}" for name in (parameter_names(stage, own) - of_nodes) or own}
     if "behaviors" in known:
         kinds = known_behaviors()
         named = {name.removesuffix(".kind") for name in given if name.endswith(".kind")}

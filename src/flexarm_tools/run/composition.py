@@ -8,6 +8,7 @@ from typing import Any
 
 from flexarm_core.errors import ConfigError
 from flexarm_nodes.flexible_dynamics.parameters import CHECKED
+from flexarm_nodes.node.parameters import ARM_PARAMETERS
 from flexarm_nodes.registry import CONTROL_LOOP, GATE, parameters_of
 from flexarm_tools.scenario.scenario import PLANT, NodeSpec, Scenario
 from flexarm_tools.wiring.chain import chained, wired_nodes
@@ -91,11 +92,12 @@ def select_stages(scenario: Scenario, names: Sequence[str]) -> Scenario:
 def in_one_process(scenario: Scenario) -> Scenario:
     """Return the scenario with all its stages in one node, ``control_loop``; other nodes keep their own processes.
 
-    Parameters and events of a stage become those of the node, with the name of the stage as a prefix. The node uses the
-    longest ``sensor_wait`` of its stages.
+    Parameters and events of a stage become those of the node, with the name of the stage as a prefix; those that every
+    node has, of the arm, have none. The node uses the longest ``sensor_wait`` of its stages.
 
     Raises:
-        ConfigError: two stages have the same executable, or an event applies to a whole node (transition, kill).
+        ConfigError: two stages have the same executable, or differ in what they say of the arm, or an event applies to
+            a whole node (transition, kill).
     """
     packages = stage_packages()
     stages = [node for node in scenario.nodes if packages.get(node.executable) == node.package]
@@ -106,8 +108,11 @@ def in_one_process(scenario: Scenario) -> Scenario:
     parameters: dict[str, Any] = {"stages": executables}
     waits = [node.parameters["sensor_wait"] for node in stages if "sensor_wait" in node.parameters]
     parameters |= {"sensor_wait": max(waits)} if waits else {}
+    of_arm = {row.name for row in ARM_PARAMETERS}
     for node in stages:
-        parameters |= {f"{node.executable}.{key}": value for key, value in node.parameters.items()}
+        for key, value in node.parameters.items():
+            if parameters.setdefault(key if key in of_arm else f"{node.executable}.{key}", value) != value:
+                raise ConfigError(f"one process has one {key}: stages give it {parameters[key]!r} and {value!r}")
     remappings = _of_one_process(stages, parameters, scenario)
     one = NodeSpec("flexarm", CONTROL_LOOP, CONTROL_LOOP, parameters, remappings)
     events = []
@@ -171,6 +176,8 @@ def _of_one_process(stages: Sequence[NodeSpec], parameters: Mapping[str, Any], s
 def _complete(node: NodeSpec, scenario: Scenario, use_sim_time: bool, lockstep: bool) -> NodeSpec:
     """Add to a node the parameters that the run defines; parameters given for the node itself take precedence."""
     parameters = _common_parameters(scenario)
+    if scenario.robot.joint_limits is not None:
+        parameters["joint_limits"] = scenario.robot.joint_limits.resolve().as_uri()
     if node.executable in WATCHFUL:
         parameters |= {"use_sim_time": use_sim_time, "lockstep": lockstep}
     if node.executable == VIBRATION:

@@ -21,6 +21,7 @@ from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.slope import LEAST_SPAN
 from flexarm_core.types import Array, FlexibleSample
 from flexarm_nodes.control_loop.loop import ControlLoop
@@ -38,7 +39,7 @@ from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 from flexarm_nodes.node.given_table import GivenTable
 from flexarm_nodes.node.input.readings import FLEXIBLE, READERS, Readings
 from flexarm_nodes.node.output.publications import output_topics
-from flexarm_nodes.node.parameters import ARM_PARAMETERS
+from flexarm_nodes.node.parameters import ARM_PARAMETERS, described_arm
 from flexarm_nodes.node.prefixed_table import PrefixedTable
 from flexarm_nodes.plant.ground_truth import true_outputs
 from flexarm_nodes.plant.parameters import (
@@ -93,7 +94,7 @@ class _Loop:
             PrefixedTable(self.table, name).declare(own)
         values = self.table.values()
         self.mode = values[f"{GATE}.command_mode"]
-        self.model = ArmModel(values["robot_description"], values["tool_frame"], tuple(values["gravity"]))
+        self.model = _arm(values)
         with compile_beside(self._gate):
             names = values["stages"][:-1]
             for name in names:
@@ -137,11 +138,12 @@ class _Loop:
 class _Plant:
     """Plant, and the messages that its node publishes."""
 
-    def __init__(self, node: NodeSpec, model: ArmModel) -> None:
+    def __init__(self, node: NodeSpec) -> None:
         self.table = GivenTable(
             (*ARM_PARAMETERS, *PLANT_PARAMETERS), {k: _plain(v) for k, v in node.parameters.items()}
         )
         values = self.table.values()
+        model = _arm(values)
         self.plant, self.rates = build_plant(values, model.description), values["sensors.joint_velocity.reported"]
         description = plant_description(values, model.description)
         self.frames = {name: sensor.frame for name, sensor in description.force_torque_sensors.items()}
@@ -210,7 +212,7 @@ class ProcessRun:
         if others:
             raise ConfigError(f"node {', '.join(others)} needs a process of its own: --engine nodes")
         self._loop = _Loop(nodes[CONTROL_LOOP])
-        self._plant = _Plant(nodes[PLANT], self._loop.model)
+        self._plant = _Plant(nodes[PLANT])
         self._pending = list(one.events)
         robot = scenario.true_robot
         self._model = ArmModel(robot.description, robot.tool_frame, scenario.gravity)
@@ -447,6 +449,10 @@ class ProcessRun:
 
 def _arrays(form: Form, fields: Sequence[str]) -> list[Array]:
     return [np.array(form.numbers[field], dtype=float) for field in fields]
+
+
+def _arm(values: Mapping[str, Any]) -> ArmModel:
+    return described_arm(values, parse_robot_description(values["robot_description"]))
 
 
 def _plain(value: Any) -> Any:

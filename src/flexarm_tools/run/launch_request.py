@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.robot.joint_limits_file import within_joint_limits
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.graph.packages import AmentPackages, Packages, resolve
@@ -94,11 +95,12 @@ def requested_robot(request: LaunchRequest, packages: Packages | None = None) ->
         RobotDescriptionError: the robot description is invalid.
     """
     packages = packages or AmentPackages()
-    path, arguments, tool, held = request.robot, {}, request.tool_frame, {}
-    if request.scenario:
-        robot = load_scenario(request.scenario, packages).robot
-        path, arguments, tool, held = str(robot.path), robot.arguments, tool or robot.tool_frame, robot.held
-    return read_robot(robot_file(path, packages), arguments | xacro_arguments(request.robot_arguments), tool, held)
+    arguments, tool = xacro_arguments(request.robot_arguments), request.tool_frame
+    if not request.scenario:
+        return read_robot(robot_file(request.robot, packages), arguments, tool)
+    robot = load_scenario(request.scenario, packages).robot
+    tool = tool or robot.tool_frame
+    return read_robot(robot.path, robot.arguments | arguments, tool, robot.held, robot.joint_limits)
 
 
 def robot_file(robot: str, packages: Packages | None = None) -> Path:
@@ -139,15 +141,22 @@ def xacro_arguments(text: str) -> dict[str, str]:
 
 
 def read_robot(
-    path: Path, arguments: dict[str, str], tool_frame: str = "", held: dict[str, float] | None = None
+    path: Path,
+    arguments: dict[str, str],
+    tool_frame: str = "",
+    held: dict[str, float] | None = None,
+    joint_limits: Path | None = None,
 ) -> RobotSpec:
-    """Read the robot of a URDF or xacro file.
+    """Read the robot of a URDF or xacro file, within the limits of a file.
 
     Raises:
+        ConfigError: the file of limits cannot be used.
         RobotDescriptionError: the file is invalid, or does not have the tool link.
     """
     description = parse_robot_description(load_robot_description(path, arguments), held=held)
-    return RobotSpec(path, arguments, description.tool_frame(tool_frame), description, held or {})
+    if joint_limits is not None:
+        description = within_joint_limits(description, joint_limits)
+    return RobotSpec(path, arguments, description.tool_frame(tool_frame), description, held or {}, joint_limits)
 
 
 def _by_name(request: LaunchRequest, names: Sequence[str], packages: Packages) -> Scenario:

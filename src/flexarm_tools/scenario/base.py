@@ -125,11 +125,12 @@ def _check_keys(document: Document, node: yaml.Node | None, key: str) -> None:
 
 
 def _move_descriptions(layer: Document, folder: Path) -> None:
-    """Make the relative paths of robot descriptions relative to another folder."""
+    """Make the relative paths of robot descriptions, and of their joint limits, relative to another folder."""
     if layer.path.parent.resolve() == folder.resolve():
         return
     sections = [_pairs(layer.root)[name][1] for name in ("robot", "plant_robot") if name in _pairs(layer.root)]
-    files = [_pairs(section)["description"][1] for section in sections if "description" in _pairs(section)]
+    keys = ("description", "joint_limits")
+    files = [_pairs(section)[key][1] for section in sections for key in keys if key in _pairs(section)]
     for file in {id(file): file for file in files if isinstance(file, yaml.ScalarNode)}.values():  # aliases may repeat
         if file.value and "://" not in file.value and not Path(file.value).is_absolute():
             file.value = os.path.relpath((layer.path.parent / file.value).resolve(), folder.resolve())

@@ -12,6 +12,7 @@ import yaml
 from flexarm_core.errors import ConfigError, RobotDescriptionError
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.joint_limits_file import within_joint_limits
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.graph.packages import AmentPackages, Packages, resolve
@@ -112,8 +113,9 @@ def _read_robot(root: Section, packages: Packages, describe: Describe) -> RobotS
     if section is None:
         return None
     arguments, wanted = section.text_mapping("arguments", exact=True), section.text("tool_frame")
-    path, held = _robot_file(section, packages), section.number_mapping("held")
+    path, held = _file(section, "description", packages), section.number_mapping("held")
     description = _described(section, path, arguments, held, describe)
+    limits = _file(section, "joint_limits", packages)
     if path is None or description is None:
         return None
     try:
@@ -121,7 +123,11 @@ def _read_robot(root: Section, packages: Packages, describe: Describe) -> RobotS
     except RobotDescriptionError as error:
         section.problem("tool_frame", str(error))
         return None
-    return RobotSpec(path, arguments, tool_frame, description, held)
+    try:
+        description = within_joint_limits(description, limits) if limits else description
+    except ConfigError as error:
+        section.problem("joint_limits", str(error))
+    return RobotSpec(path, arguments, tool_frame, description, held, limits)
 
 
 def _read_plant_robot(
@@ -135,7 +141,7 @@ def _read_plant_robot(
     if robot is not None and "held" not in section:
         held = robot.held
     if "description" in section:
-        path = _robot_file(section, packages)
+        path = _file(section, "description", packages)
     elif robot is not None:
         path, arguments = robot.path, robot.arguments | arguments
     factors = {name: section.number_mapping(name) for name in ("masses", "stiffness")}
@@ -159,11 +165,11 @@ def _read_plant_robot(
     return RobotSpec(path, arguments, robot.tool_frame, description, held)
 
 
-def _robot_file(section: Section, packages: Packages) -> Path | None:
-    uri = section.text("description")
+def _file(section: Section, key: str, packages: Packages) -> Path | None:
+    uri = section.text(key)
     path, wrong = resolve(uri, section.document.path.parent, packages)
     if uri and wrong:
-        section.problem("description", wrong)
+        section.problem(key, wrong)
     return None if wrong or not uri else path
 
 

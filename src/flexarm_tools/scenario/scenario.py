@@ -21,8 +21,9 @@ class RobotSpec:
     path: Path  # URDF or xacro file
     arguments: dict[str, str]  # xacro arguments
     tool_frame: str  # tool link
-    description: RobotDescription  # content of the expanded file; `description.text` is the URDF
+    description: RobotDescription  # content of the expanded file, within the limits; `description.text` is the URDF
     held: dict[str, float] = field(default_factory=dict)  # positions of joints that the file moves and the run does not
+    joint_limits: Path | None = None  # file of limits that narrow those of the description
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,12 @@ ROBOT = (
         "joints that only carry a gripper or follow others, see [robot description](robot_description.md#held-joints)",
     ),
     Key("tool_frame", Kind.TEXT, "link whose origin is the tool", default="`tool0`, else the only tip link"),
+    Key(
+        *("joint_limits", Kind.TEXT),
+        "`joint_limits.yaml` of MoveIt or ros2_control, whose limits narrow those of the description for all nodes but"
+        " the plant: `package://PACKAGE/PATH`, or a path relative to this file",
+        default="none",
+    ),
 )
 
 PLANT_ROBOT = (

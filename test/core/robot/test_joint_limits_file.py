@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import yaml
+from coupled_arms import coupled_arm
 
 from flexarm_core.errors import ConfigError
+from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.robot.joint_limits_file import KEYS, load_joint_limits
+from flexarm_core.robot.joint_limits_file import KEYS, within_joint_limits
 
 WHOLE = """
 # as MoveIt's assistant writes it
@@ -49,24 +51,47 @@ def model(planar_3r_text) -> ArmModel:
 def read(tmp_path, model, text):
     path = tmp_path / "joint_limits.yaml"
     path.write_text(text if isinstance(text, str) else yaml.safe_dump(text), encoding="utf-8")
-    return load_joint_limits(path, model)
+    return ArmModel(within_joint_limits(model.description, path))
 
 
 def test_every_limit_that_counts_is_read_and_no_other(tmp_path, model):
-    found, inf = read(tmp_path, model, WHOLE), np.inf
-    np.testing.assert_allclose(found.lower, [-inf, -np.radians(30.0), -inf])
-    np.testing.assert_allclose(found.upper, [inf, 1.0, inf])
-    np.testing.assert_allclose(found.velocity, [99.0, 1.5, inf])
-    np.testing.assert_allclose(found.acceleration, [inf, 2.5, inf])  # that of the gate is its deceleration, too
-    np.testing.assert_allclose(found.jerk, [inf, 300.0, inf])
-    np.testing.assert_allclose(found.effort, [inf, 2.0, inf])
+    found, inf, second = read(tmp_path, model, WHOLE), np.inf, np.array([False, True, False])
+    assert (model.velocity_limit < 99.0).all() and (model.effort_limit > 2.0).all() and (model.upper > 1.0).all()
+    np.testing.assert_allclose(found.lower, np.where(second, -np.radians(30.0), model.lower))
+    np.testing.assert_allclose(found.upper, np.where(second, 1.0, model.upper))
+    np.testing.assert_allclose(found.velocity_limit, np.where(second, 1.5, model.velocity_limit))
+    np.testing.assert_allclose(found.acceleration_limit, [inf, 2.5, inf])  # that of the gate is its deceleration, too
+    np.testing.assert_allclose(found.jerk_limit, [inf, 300.0, inf])
+    np.testing.assert_allclose(found.effort_limit, np.where(second, 2.0, model.effort_limit))
+    np.testing.assert_array_equal(found.fastest, model.velocity_limit)  # what drives can do does not depend on the file
+
+
+def test_every_model_of_the_narrowed_robot_keeps_the_limits(tmp_path, model):
+    """The chain of inverse kinematics and a second file on top of the first; the description of before is as it was."""
+    found, text = read(tmp_path, model, WHOLE), model.description.text
+    chain = build_chain(found.description)
+    for one in ("lower", "upper", "velocity_limit", "acceleration_limit"):
+        np.testing.assert_array_equal(getattr(chain, one), getattr(found, one))
+    assert found.description.text == text and np.isinf(model.acceleration_limit).all()
+    again = read(tmp_path, found, {"joint_limits": {"joint2": {"has_velocity_limits": True, "max_velocity": 1.0}}})
+    np.testing.assert_array_equal(again.upper, found.upper)
+    assert again.velocity_limit[1] == 1.0 and again.fastest[1] == model.velocity_limit[1]
+
+
+def test_a_joint_that_follows_another_is_limited_by_that_one(tmp_path):
+    arm = ArmModel(coupled_arm(1).text)
+    follower = next(iter(arm.description.coupled))
+    entry = {follower.name: {"has_velocity_limits": True, "max_velocity": 0.1}}
+    with pytest.raises(ConfigError, match=f"follows '{follower.mimic}'"):
+        read(tmp_path, arm, {"joint_limits": entry})
+    read(tmp_path, arm, {"joint_limits": {follower.name: {"has_velocity_limits": False, "max_velocity": 0.1}}})
 
 
 @pytest.mark.parametrize(("speed_up", "slow_down"), ((2.0, 3.0), (3.0, 2.0), (3.0, -2.0)))
 def test_the_smaller_of_acceleration_and_deceleration_is_the_limit_of_both(tmp_path, model, speed_up, slow_down):
     entry = {"has_acceleration_limits": True, "max_acceleration": speed_up}
     entry |= {"has_deceleration_limits": True, "max_deceleration": slow_down}
-    assert read(tmp_path, model, {"joint_limits": {"joint1": entry}}).acceleration[0] == 2.0
+    assert read(tmp_path, model, {"joint_limits": {"joint1": entry}}).acceleration_limit[0] == 2.0
 
 
 @pytest.mark.parametrize(
@@ -79,7 +104,7 @@ def test_the_smaller_of_acceleration_and_deceleration_is_the_limit_of_both(tmp_p
 )
 def test_limits_may_be_parameters_of_a_node(tmp_path, model, around):
     limits = {"joint_limits": {"joint3": {"has_jerk_limits": True, "max_jerk": 50}}}
-    np.testing.assert_allclose(read(tmp_path, model, around(limits)).jerk, [np.inf, np.inf, 50.0])
+    np.testing.assert_allclose(read(tmp_path, model, around(limits)).jerk_limit, [np.inf, np.inf, 50.0])
 
 
 @pytest.mark.parametrize(
@@ -123,7 +148,7 @@ def test_a_file_of_something_else_is_refused(tmp_path, model, text):
 
 def test_a_file_that_is_not_there_is_refused(tmp_path, model):
     with pytest.raises(ConfigError, match="cannot be read"):
-        load_joint_limits(tmp_path / "none.yaml", model)
+        within_joint_limits(model.description, tmp_path / "none.yaml")
 
 
 def test_no_key_is_taken_without_effect_or_refusal(tmp_path, model):
@@ -136,7 +161,7 @@ def test_no_key_is_taken_without_effect_or_refusal(tmp_path, model):
             entry["has_soft_limits"] = True
         with pytest.raises(ConfigError):
             read(tmp_path, model, {"joint_limits": {"joint1": entry}})
-    assert np.isinf(nothing.jerk).all()
+    assert np.isinf(nothing.jerk_limit).all()
 
 
 def test_position_limits_of_a_joint_that_turns_without_limits_are_refused(tmp_path, planar_3r_text):

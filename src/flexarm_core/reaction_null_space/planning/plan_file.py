@@ -17,7 +17,7 @@ from flexarm_core.robot.arm_model import ArmModel
 NAMES = tuple(field.name for field in fields(ReactionPlan))
 NUMBERS = tuple(name for name in NAMES if name not in ("kind", "joint_names", "peak_energy", "straight_energy"))
 JOINT_ROWS = ("positions", "velocities", "accelerations")
-ROUNDING = 1e-6  # relative tolerance on velocity limits, because a planned velocity may reach its limit
+ROUNDING = 1e-6  # relative tolerance on limits, because a plan may reach them
 
 
 def save_plan(plan: ReactionPlan, file: str | Path, robot: str) -> None:
@@ -32,7 +32,7 @@ def load_plan(file: str | Path, model: ArmModel) -> ReactionPlan:
 
     Raises:
         ConfigError: the file does not exist, is not a plan, is for another robot or other joints, or exceeds the
-            position or velocity limits of this arm.
+            position, velocity or acceleration limits of this arm.
     """
     archive = ArrayFile(file, "plan")
     missing = archive.lacking(("robot", *NAMES))
@@ -63,13 +63,14 @@ def load_plan(file: str | Path, model: ArmModel) -> ReactionPlan:
     beyond = ((rows["positions"] < model.lower) | (rows["positions"] > model.upper)).any(axis=0)
     if beyond.any():
         raise ConfigError(f"plan '{file}' leaves the limits of joint '{model.joint_names[int(beyond.argmax())]}'")
-    fast = (np.abs(rows["velocities"]) > model.velocity_limit * (1.0 + ROUNDING)).any(axis=0)
-    if fast.any():
-        joint = int(fast.argmax())
-        most, limit = np.abs(rows["velocities"][:, joint]).max(), model.velocity_limit[joint]
-        raise ConfigError(
-            f"plan '{file}' moves joint '{model.joint_names[joint]}' at {most:.4g}, its limit is {limit:.4g}"
-        )
+    for what, limit in (("velocities", model.velocity_limit), ("accelerations", model.acceleration_limit)):
+        most = np.abs(rows[what]).max(axis=0)
+        if (most > limit * (1.0 + ROUNDING)).any():
+            i = int((most / limit).argmax())
+            raise ConfigError(
+                f"plan '{file}': {what} of joint '{model.joint_names[i]}' are up to {most[i]:.4g}, its limit is"
+                f" {limit[i]:.4g}"
+            )
     values: dict[str, Any] = {name: arrays[name] for name in NAMES} | {
         "kind": str(arrays["kind"]),
         "joint_names": joints,

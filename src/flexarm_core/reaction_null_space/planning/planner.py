@@ -89,9 +89,9 @@ class ReactionPlanner:
         self._momentum = CouplingMomentum(motions.model)
         model, inset = motions.model, self.config.inset
         share = 1.0 - MARGIN
-        acceleration = np.full(model.n, self.config.acceleration_limit)
+        self._acceleration = np.minimum(model.acceleration_limit, self.config.acceleration_limit)
         self._bounds = MotionBounds(
-            model.lower + inset, model.upper - inset, share * model.velocity_limit, share * acceleration
+            model.lower + inset, model.upper - inset, share * model.velocity_limit, share * self._acceleration
         )
 
     def plan(
@@ -213,7 +213,7 @@ class ReactionPlanner:
         straight = loads_along(model, resolved_line(self.motions, path(0.0), ends[1] - ends[0]), duration)
         plan = plan_along(self.motions, kind, path, duration, straight.peak_energy)
         slow = (np.abs(plan.velocities) <= model.velocity_limit).all()
-        return plan if slow and np.abs(plan.accelerations).max() <= self.config.acceleration_limit else None
+        return plan if slow and (np.abs(plan.accelerations) <= self._acceleration).all() else None
 
     def _check_posture(self, posture: Array, begin: Array) -> Array:
         model = self.motions.model
@@ -252,11 +252,10 @@ class ReactionPlanner:
         best = "the joint path of least reaction"
         if speed.max() > 1.0:
             return f"{best} would need joint '{names[int(speed.argmax())]}' faster than its limit in {duration:g} s"
-        if hardest.max() > self.config.acceleration_limit:
-            joint, size = names[int(hardest.argmax())], hardest.max()
-            return (
-                f"{best} would accelerate joint '{joint}' by {size:.3g}, allowed is {self.config.acceleration_limit:g}"
-            )
+        if (hardest > self._acceleration).any():
+            i = int((hardest / self._acceleration).argmax())
+            allowed = self._acceleration[i]
+            return f"{best} would accelerate joint '{names[i]}' by {hardest[i]:.3g}, allowed is {allowed:g}"
         return f"{best} passes a joint's position limit or misses a tool position"
 
     def _too_much(self, plan: ReactionPlan) -> str:

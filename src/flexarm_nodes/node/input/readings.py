@@ -190,7 +190,7 @@ class Readings:
         """
         self.sensors = tuple(dict.fromkeys(sensors))
         self._model, self._joints, self._before = model, SampleReader(model, required), before
-        self._count = TurnCount(model.turns, model.velocity_limit)
+        self._count = TurnCount(model.turns, model.fastest)
         self._frames = WrenchFrames(model, frames, prefix)
         self._topics = {sensor: topic for topic, _, sensor in self.subscriptions()}
         self._flat = {

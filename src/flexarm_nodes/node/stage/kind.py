@@ -13,7 +13,7 @@ from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Values
 from flexarm_nodes.node.input.readings import READERS
 from flexarm_nodes.node.input.references import STREAMS
-from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, ParameterTable, row_values
+from flexarm_nodes.node.parameters import ARM_PARAMETERS, Parameter, ParameterTable, described_arm, row_values
 from flexarm_nodes.node.ports import JOINTS, STATES, TOOL, Input, Output, Ports, Role, Use
 from flexarm_nodes.node.prefixed_table import PrefixedTable
 
@@ -81,7 +81,7 @@ class StageKind:
             values = {row.name: row.default for row in self.parameters} | dict(parameters)
             return self.ports_of(values, description, tool)
         values = row_values((*ARM_PARAMETERS, *self.parameters), parameters)
-        built = self.built(values, ArmModel(description, tool, tuple(values["gravity"])))
+        built = self.built(values, described_arm(values | {"tool_frame": tool}, description))
         names = [name for name in self.reads if name in built.stage.needs]
         if built.stage.source == topics.FLEXIBLE_STATE and "flexible" not in self.reads:
             names.append("flexible")
