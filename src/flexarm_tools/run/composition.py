@@ -12,12 +12,13 @@ from flexarm_nodes.node.parameters import ARM_PARAMETERS
 from flexarm_nodes.registry import CONTROL_LOOP, GATE, parameters_of
 from flexarm_tools.scenario.scenario import PLANT, NodeSpec, Scenario
 from flexarm_tools.wiring.chain import chained, wired_nodes
-from flexarm_tools.wiring.table import node_ports, ros2_control_ports, stage_packages
+from flexarm_tools.wiring.table import node_ports, odometry_ports, ros2_control_ports, stage_packages
 from flexarm_tools.wiring.wiring import check_wiring
 
 LOCKSTEP_WAIT = 8.0  # [s] wall time to wait for a sensor: longer than resending a lost message takes
 VIBRATION = "rns_vibration_controller"
 BENDING, ESTIMATOR = "flexible_dynamics_controller", "flexible_dynamics_estimator"
+BASE_ODOMETRY, BASE_SOURCE = "base_odometry", "base_state_source"
 TOOL_LEADERS = ("reference_generator", "behavior_impedance_controller")  # publish tool references
 WATCHFUL = (GATE, "ik_redundancy_solver")  # nodes with a sample timeout on the clock, and a parameter ``lockstep``
 
@@ -62,9 +63,9 @@ def compose_stages(scenario: Scenario, use_sim_time: bool) -> Composition:
         ConfigError: the nodes cannot control the arm; the message names every fault.
     """
     robot, mode = scenario.robot, command_mode(scenario)
-    around = {"ros2_control": ros2_control_ports(robot.description, mode)}
     complete = [_complete(node, scenario, use_sim_time, False) for node in scenario.nodes]
     nodes = chained(complete, robot.description, robot.tool_frame)
+    around = {"ros2_control": ros2_control_ports(robot.description, mode), "odometry": odometry_ports(nodes)}
     faults = check_wiring(nodes, robot.description, robot.tool_frame, around=around)
     if faults:
         raise ConfigError("the stages cannot lead the arm:" + "".join(f"\n  {fault}" for fault in faults))
@@ -199,7 +200,8 @@ def _timing(node: NodeSpec, scenario: Scenario, lockstep: bool) -> dict[str, Any
     """Return rate and delay of the run for each stage with such a parameter: gains are checked for these values.
 
     Outside lockstep a command acts one period after its sample; the controller of a flexible arm must take this delay
-    into account to be stable.
+    into account to be stable. A message does not tell how late the rates of the base in it are, so those who get them
+    from another node are told here.
 
     Raises:
         ConfigError: a stage has another rate, or a shorter delay, than the run.
@@ -211,7 +213,9 @@ def _timing(node: NodeSpec, scenario: Scenario, lockstep: bool) -> dict[str, Any
     for stage in stages:
         has = {row.name for row in parameters_of(stage)}
         period = 1.0 / scenario.rate if stage == BENDING and not lockstep else 0.0
-        for name, value in (("rate", scenario.rate), ("delay", delay + period)):
+        follows = own.get(f"{stage}.{BASE_SOURCE}" if one else BASE_SOURCE) == "flexible_state"
+        late = delay + period + (_base_delay(scenario) if follows else 0.0)
+        for name, value in (("rate", scenario.rate), ("delay", late)):
             key = f"{stage}.{name}" if one else name
             given = own.get(key, value)
             if name not in has:
@@ -222,7 +226,7 @@ def _timing(node: NodeSpec, scenario: Scenario, lockstep: bool) -> dict[str, Any
                 )
             if name == "delay" and float(given) < value:
                 raise ConfigError(
-                    f"{stage}.delay is {given:g} s, but commands of this run are {value:g} s late: leave it out"
+                    f"{stage}.delay is {given:g} s, but the delay of this run is {value:g} s: leave it out"
                 )
             parameters[key] = value
     return parameters
@@ -233,6 +237,12 @@ def _sensor_delay(scenario: Scenario) -> float:
     signals = ("joint_position", "joint_velocity", "deflection", "deflection_rate")
     delays = [scenario.plant.get(f"sensors.{signal}.delay", 0.0) for signal in signals]
     return max(float(delay) for delay in delays if isinstance(delay, (int, float)))
+
+
+def _base_delay(scenario: Scenario) -> float:
+    """Return by how much the rates of the base are late if a node of its own differentiates its poses [s]."""
+    given = [node.parameters.get("twist_window", 0.0) for node in scenario.nodes if node.executable == BASE_ODOMETRY]
+    return max((0.5 * float(window) for window in given if isinstance(window, (int, float))), default=0.0)
 
 
 def _vibration_parameters(scenario: Scenario) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -66,6 +66,13 @@ def ros2_control_ports(description: RobotDescription, command_mode: str) -> Port
     return Ports(
         (command_input(command_mode),), (Output(topics.JOINT_STATES, "JointState"), *sensor_outputs(description))
     )
+
+
+def odometry_ports(nodes: Sequence[NodeSpec]) -> Ports:
+    """Return the ports of those who measure the base of a real arm, odometry and TF, by the names that nodes read."""
+    kinds = {topics.ODOMETRY: "Odometry", topics.TF: "TFMessage"}
+    names = {(node.remappings.get(topic, topic), kind) for topic, kind in kinds.items() for node in nodes}
+    return Ports((), tuple(Output(name, kind) for name, kind in sorted(names)))
 
 
 def _control_loop(parameters: Values, description: RobotDescription, tool: str) -> Ports:

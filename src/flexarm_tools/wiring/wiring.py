@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from flexarm_core.robot.description import RobotDescription
@@ -117,7 +118,7 @@ def check_wiring(
             continue
         faults += _unknown_topics(spec, ports)
         known.append(_Node(spec.name, spec.executable, ports.renamed(_remapping(spec))))
-    known += [_Node(name, "", ports) for name, ports in (around or {}).items()]
+    known += [_Node(name, "", ports.renamed(partial(full_name, node=name))) for name, ports in (around or {}).items()]
     graph = _graph(known, closed)
     for look in (_two_writers, _missing, _unread, _lacking, _out_of_order, _without_gate):
         faults += look(graph)
