@@ -88,6 +88,7 @@ def test_a_first_run_is_written_with_the_limits_and_within_them(tmp_path):
     scenario = load_scenario(tmp_path / "first.yaml")
     assert scenario.robot.joint_limits is not None and scenario.robot.joint_limits.samefile(limits)
     recording = ProcessRun(scenario).run(lambda _: "")
+    assert not [event for event in recording.events if event.level != "info"]  # nothing to worry a newcomer
     assert not recording.ended_early and 0.02 < np.abs(recording.velocity).max() < 0.2 * 1.02
     limits.write_text("joint_limits: 3\n", encoding="utf-8")
     said, usable = check_robot(robot, joint_limits=limits)

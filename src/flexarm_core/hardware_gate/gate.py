@@ -210,8 +210,8 @@ class HardwareGate:
     @property
     def doubt(self) -> str:
         """What the user must look at: efforts at rest that do not fit to what the drives add, or late velocities."""
-        late = 1e3 * self._trust.rates.measured
-        if late > 0.0 and not self._timing.told:
+        if self._trust.rates.matters and not self._timing.told:
+            late = 1e3 * self._trust.rates.measured
             return f"measured velocities are {late:.0f} ms older than the positions beside them: is a filter at work?"
         return self._doubt if self.weighs_efforts else ""
 

@@ -59,6 +59,16 @@ def test_velocities_in_time_are_left_as_they_are_whatever_the_noise(rate):
         assert watched(100 + seed, 0.0, rate, noise, step + 1e-6)[1] == 0.0, seed
 
 
+def test_a_delay_is_told_if_it_is_not_small_beside_the_time_between_states():
+    """A position drive at 250 Hz that settles in each period seems to be late by 0.6 ms; differences are by 2 ms."""
+    for late, told in ((0.0008, False), (0.002, True), (0.004, True)):
+        found = watched(3, late, 250.0, noise=1e-4, step=1e-6)[0]
+        assert found.measured == pytest.approx(late, rel=0.2) and found.matters == told
+    assert watched(3, 0.0008, 1000.0, noise=1e-4, step=1e-6)[0].matters
+    found.reset()
+    assert not found.matters
+
+
 def test_differences_of_positions_over_a_sample_are_late_by_half_of_it():
     found, step = VelocityDelay(limits(1)), 0.004
     position, _ = motion(np.random.default_rng(1), 1)

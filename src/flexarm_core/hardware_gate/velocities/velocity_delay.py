@@ -21,6 +21,7 @@ SURE = 4.0  # standard errors by which a delay must differ from what is believed
 SPAN, OLD = 0.002, 0.02  # [s] over which positions are differentiated at least, and at most
 BETTER = 1.25  # multiple of the delay of these velocities that measured ones must have, to be replaced
 KEPT = 16  # states of which the positions are kept
+TOLD = 0.25  # share of the time between two states above which a delay is told
 SHORTEST, LONGEST = 6e-4, 0.02  # [s] shorter delays do no harm; longer ones are not told from other errors
 
 
@@ -52,7 +53,16 @@ class VelocityDelay:
         self._memory[:] = 0.0
         self.delay = self.measured = 0.0
         self._before: ArmState | None = None
+        self._period = 0.0  # between the newest two states [s]
         self._positions: deque[tuple[int, Array]] = deque(maxlen=KEPT)
+
+    @property
+    def matters(self) -> bool:
+        """Whether the delay is to be told: differences of positions over a sample are late by half of it.
+
+        A drive that has gone a part of the way to its set point when it is measured seems to be late by less.
+        """
+        return self.measured > TOLD * self._period
 
     def mended(self, state: ArmState) -> ArmState:
         """Return a state, with velocities of its positions if those are later than these."""
@@ -76,7 +86,8 @@ class VelocityDelay:
             self._positions.clear()
         else:
             parts = before.position, before.velocity, state.position, state.velocity
-            self.measured = _compare(*parts, (state.stamp - before.stamp) * 1e-9, self._memory)
+            self._period = (state.stamp - before.stamp) * 1e-9
+            self.measured = _compare(*parts, self._period, self._memory)
         self._positions.append((state.stamp, state.position))
 
 
