@@ -26,17 +26,21 @@ def test_a_slow_joint_accelerates_slowly_unless_told_otherwise(planar_3r_text):
     assert np.array_equal(told.limits.acceleration, np.full(slow.n, 7.0))
 
 
-def test_a_first_motion_may_be_slower_than_the_description_allows_and_never_faster(planar_3r_text):
+def test_a_first_motion_may_be_slower_than_the_description_allows_and_never_faster(tmp_path, planar_3r_text):
     model = ArmModel(planar_3r_text)
     values = {row.name: row.default for row in HardwareGateNode.PARAMETERS}
     limits = hardware_gate(values | {"max_velocity": [0.3, 0.0, 9.0]}, model).limits
     np.testing.assert_allclose(limits.velocity, [0.3, 4.0, 4.0])
     np.testing.assert_allclose(limits.acceleration, [3.0, 20.0, 20.0])  # a stop takes 0.1 s, or 20 rad/s^2
     fast = ArmState(1_000_000, *np.array([[0.0] * 3, [0.5, 0.0, 0.0]]), np.zeros(1), np.zeros(1))
-    gate = hardware_gate(values | {"max_velocity": [0.3]}, model)
-    gate.on_state(replace(fast, stamp=0, velocity=np.zeros(3)))
-    gate.on_state(fast)  # a measurement is judged by what the arm can do, not by what it is allowed to do
-    assert "not believable" not in gate.status.reason
+    file, slow = tmp_path / "limits.yaml", {"has_velocity_limits": True, "max_velocity": 0.3}
+    file.write_text(yaml.safe_dump({"joint_limits": {"joint1": slow}}), encoding="utf-8")
+    own = described_arm(row_values(ARM_PARAMETERS, {"joint_limits": str(file)}), model.description)
+    assert own.velocity_limit[0] == 0.3
+    for gate in (hardware_gate(values | {"max_velocity": [0.3]}, model), hardware_gate(values, own)):
+        gate.on_state(replace(fast, stamp=0, velocity=np.zeros(3)))
+        gate.on_state(fast)  # a measurement is judged by what the arm can do, not by what it is allowed to do
+        assert "not believable" not in gate.status.reason
     np.testing.assert_allclose(limits.following_error, 0.15 * limits.velocity)
     unlimited = ArmModel(planar_3r_text)
     unlimited.velocity_limit = np.full(3, np.inf)  # as of continuous joints without <limit>
@@ -76,11 +80,6 @@ def test_the_smallest_of_description_file_and_parameters_holds(tmp_path, planar_
     np.testing.assert_allclose(found.velocity, 1.0)
     np.testing.assert_allclose(found.acceleration, [3.0, 2.5, 3.0])
     np.testing.assert_allclose(found.jerk, 200.0)
-    fast = ArmState(1_000_000, *np.array([[0.0] * 3, [0.0, 1.8, 0.0]]), np.zeros(1), np.zeros(1))
-    gate = hardware_gate(values, model)
-    gate.on_state(replace(fast, stamp=0, velocity=np.zeros(3)))
-    gate.on_state(fast)  # beyond the limit of the file, within what the drive can do
-    assert "not believable" not in gate.status.reason
     joints = {name: replace(joint, effort_limit=np.inf) for name, joint in plain.description.joints.items()}
     unlimited = described_arm(values, replace(plain.description, joints=joints))
     with pytest.raises(ConfigError, match="no effort limit for joint1, joint3: .* the file of joint_limits"):
