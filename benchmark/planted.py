@@ -349,8 +349,17 @@ PLANTED = (
     ),
     Planted(
         "a load that is picked up is judged by what was seen before it", f"{GATE}/observed_dynamics.py",
-        "if self._load.lacks and escapes and self._calm > CALM:", "if False:",
+        "elif self._load.lacks and escapes and self._calm > CALM:", "elif False:",
         f"{CORE_TESTS}/test_observed_dynamics.py",
+    ),
+    Planted(
+        "a load that is lost is borne on", f"{GATE}/observed_dynamics.py",
+        "if escapes and self._load.contradiction > SURE and since < FILTER:", "if False:",
+        f"{CORE_TESTS}/test_observed_dynamics.py",
+    ),
+    Planted(
+        "the effort that bore a lost load fades slowly", f"{GATE}/observed_dynamics.py",
+        "self._count, self._filled = since, 1.0", "self._filled = 1.0", f"{CORE_TESTS}/test_observed_dynamics.py",
     ),
     Planted(
         "a hand lighter than told is not looked for", f"{GATE}/load/tool_load.py",

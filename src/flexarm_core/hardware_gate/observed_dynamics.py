@@ -16,9 +16,12 @@ share directions in which it does not move. While a joint escapes, that is, beco
 allows, ``L`` is that of the heaviest load that explains what was seen, as far as that does not throw the arm if the
 lightest one is the truth; otherwise that of the lightest. If then nothing but a load or a lighter hand explains what
 was seen, and no hand shakes, the low pass is quick, too: an arm that falls is caught in two periods, not in six. So is
-the low pass at first, when it is the mean of the model's forecast and of few samples. A load that the hand picks up
-contradicts what was seen before, and can look like a lighter hand, which is the opposite. So if a hand seems lighter
-while a joint escapes after a calm time, what was seen of the load until then is forgotten.
+the low pass at first, when it is the mean of the model's forecast and of few samples. A load that the hand picks up or
+loses contradicts what was seen before. Two kinds are known, and then what was seen of the load until then is forgotten.
+A hand that is taken for lighter while a joint escapes after a calm time has picked up a load: this looks like a lighter
+hand, which is the opposite. If no single load explains what was seen (:attr:`ToolLoad.contradiction` above SURE within
+less than FILTER samples) and a joint escapes, a load was lost, and the effort that bore it throws the wrist within some
+periods. Then ``z`` and ``w`` are means since the contradiction began, and the next effort is right at once.
 
 The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
 ``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . G^-1 y)`` is 1 for the right
@@ -57,13 +60,14 @@ LEAST_HAND = 0.07  # least part of the told hand that counts, by the share and b
 SMOOTH, MEMORY = 0.5, 0.02  # weight of a new sample in what is compared, and [s] how long it is remembered
 COUNTS = 0.25  # fraction of the acceleration limits: smaller expected changes of the acceleration prove nothing
 ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the acceleration limits allow escape
-LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
 CALM = 0.02  # [s] after so long without an escape a hand that seems lighter may have picked up a load
+LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
+SURE = 30.0  # contradiction that only another load causes, within a few samples
 STEADY = 0.5  # [s] time constant of what lasts, and with which the share returns to its first value
-# rows of the memory; BEFORE: before the first measurement; REAL: without what was there before it; CHANGE: of w
-Z, W, GRAVITY, VELOCITY, PROFILE, CAUSE, EFFECT, EXPECTED, LASTING, BEFORE_Z, BEFORE_W, REAL_Z, REAL_W, CHANGE = range(
-    14
-)
+# rows of the memory; BEFORE: before the first measurement; REAL: without what was there before it; SINCE: sums
+# since what was seen contradicts itself; CHANGE: of w
+Z, W, GRAVITY, VELOCITY, PROFILE, CAUSE, EFFECT, EXPECTED, LASTING = range(9)
+BEFORE_Z, BEFORE_W, REAL_Z, REAL_W, SINCE_Z, SINCE_W, CHANGE = range(9, 16)
 SHARE, RESPONSE, LATER, FORECAST = range(4)  # scalars
 
 
@@ -101,10 +105,10 @@ class ObservedDynamics:
         """Forget all states and efforts."""
         self._memory[:], self._scalars[:] = 0.0, (FIRST, 0.0, 0.0, 0.0)
         self._stamp = None
-        self._count = 0
-        self._calm = 0.0  # time without an escape since a load was last forgotten [s]
+        self._count = PRIOR  # number of samples that the low passes are the mean of
         self._filled = 0.0  # weight of measurements in z and w; the rest is from before the first
         self._load.reset()
+        self._calm = 0.0  # time without an escape since a load was last forgotten [s]
         self._escapes, self._loaded, self._late = False, False, 0.0
         self.settling = SETTLING * max(FILTER * self._period, self._slowest)
 
@@ -217,12 +221,12 @@ class ObservedDynamics:
             else:
                 self._memory[W] = effort - gravity
             self._filled, self._escapes, self._loaded = 0.0, False, False
-            self._count, self._memory[BEFORE_Z], self._memory[BEFORE_W] = 0, self._memory[Z], self._memory[W]
+            self._count, self._memory[BEFORE_Z], self._memory[BEFORE_W] = PRIOR, self._memory[Z], self._memory[W]
             self._load.pause()
             return
         self._count += 1
         if not self._bends:
-            filtered = min(filtered, -dt / math.log(1.0 - 1.0 / (self._count + PRIOR)))
+            filtered = min(filtered, -dt / math.log(1.0 - 1.0 / self._count))
         self._filled = 1.0 - (1.0 - self._filled) * math.exp(-dt / filtered)
         least = FIRST if np.count_nonzero(self._load.least) else LEAST
         if self._load.lacks:
@@ -234,15 +238,21 @@ class ObservedDynamics:
         )  # fmt: skip
         if not self._bends:
             z, w, change = self._memory[REAL_Z], self._memory[REAL_W], self._memory[CHANGE]
-            self._late = 2.0 * dt
-            new = 1.0 if self._count == 1 else 1.0 - math.exp(-dt / filtered)
+            self._late, new = 2.0 * dt, 1.0 - math.exp(-dt / filtered)
             self._escapes = escapes and not self._dynamics.model.m
-            self._calm += 0.0 if escapes else dt
             self._load.observe(state, w, change, z, dt, self.share, new=new, late=self._late, escapes=self._escapes)
-            if self._load.lacks and escapes and self._calm > CALM:
+            self._calm += 0.0 if escapes else dt
+            since = self._load.since
+            if escapes and self._load.contradiction > SURE and since < FILTER:
+                self._memory[Z], self._memory[W] = self._memory[SINCE_Z] / since, self._memory[SINCE_W] / since
+                self._count, self._filled = since, 1.0
+                self._load.reset()
+            elif self._load.lacks and escapes and self._calm > CALM:
                 self._calm, self._filled = 0.0, 0.0
                 self._memory[BEFORE_Z], self._memory[BEFORE_W] = self._memory[Z], self._memory[W]
                 self._load.reset()
+            if not self._load.since:
+                self._memory[SINCE_Z], self._memory[SINCE_W] = 0.0, 0.0
             self._loaded = self._escapes and bool(self._load.lacks or np.count_nonzero(self._load.least))
 
 
@@ -251,7 +261,7 @@ def _observe(
     memory: Array, scalars: Array, table: Array, velocity: Array, gravity: Array, effort: Array, inertia: Array,
     dt: float, filtered: float, filled: float, least: float, most: float,
 ) -> bool:  # fmt: skip
-    """Add a state and the effort (n,) in force until then to the memory (14, n) and the scalars; see the module.
+    """Add a state and the effort (n,) in force until then to the memory (16, n) and the scalars; see the module.
 
     Returns whether a joint escapes.
 
@@ -265,6 +275,8 @@ def _observe(
         cause = effort[i] - memory[GRAVITY, i] - memory[W, i]
         effect = (velocity[i] - memory[VELOCITY, i]) / dt - memory[Z, i]
         was = memory[W, i]
+        memory[SINCE_Z, i] += memory[Z, i] + effect
+        memory[SINCE_W, i] += was + cause
         memory[W, i] += new * cause
         memory[Z, i] += new * effect
         memory[REAL_Z, i] = (memory[Z, i] - old * memory[BEFORE_Z, i]) / filled

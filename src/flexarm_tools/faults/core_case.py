@@ -65,10 +65,8 @@ class Case:
         step = 0.00025 if light else 0.001
         text, self._changes = self.arm.plant_text, []
         for fault in faults:
-            changed = fault.changed(text, self._source, self.arm)
-            if fault.at_start:
-                text = changed
-            elif changed != text:
+            text, changed = fault.plants(text, self._source, self.arm)
+            if changed != text:
                 self._changes.append((fault.start, self.arm.backend(changed, step)))
         self.backend: Any = self.arm.backend(text, step)
         self.backend.reset(position=self._source.start)

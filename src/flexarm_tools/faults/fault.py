@@ -58,7 +58,6 @@ class Fault:
         start: start of the fault [s].
         end: end of the fault [s].
         unreached: time from the start in which commands of the gate do not reach the drives [s].
-        at_start: whether the plant differs from the beginning, else from the start of the fault on.
         quicker: how many times oftener than told states come: set points accelerate by as much more.
         both: whether the source of references receives the same states as the gate; else only the gate is affected.
     """
@@ -84,7 +83,6 @@ class Fault:
     rates: tuple[int, ...] = (250, 250, 500, 1000)
     lasting = (0.02, 1.0)  # [s]
 
-    at_start = False
     quicker = 1.0
 
     def __init__(self, rng: np.random.Generator, start: float) -> None:
@@ -149,9 +147,9 @@ class Fault:
         """Return whether the gate has been asked to end."""
         return False
 
-    def changed(self, text: str, source: Source, arm: Arm) -> str:
-        """Return the robot description of the plant, in which the fault may change something."""
-        return text
+    def plants(self, text: str, source: Source, arm: Arm) -> tuple[str, str]:
+        """Return the robot description of the plant before and after the start of the fault."""
+        return text, text
 
     def describe(self) -> str:
         """Describe the fault for the list of cases."""

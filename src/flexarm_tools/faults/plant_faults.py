@@ -24,13 +24,15 @@ HEAVIEST = 0.5  # largest load relative to the mass of the arm
 FARTHEST = 0.15  # [m] largest distance of the load from the tool frame
 SIDE = 0.1  # [m] of the load, a cube
 MOST = 10.0  # largest ratio of the true to the told inertia of a hand, or of the told to the true
+LATEST, UNAVOIDABLE = 2.0, 0.3  # periods before a command can answer a change; fraction of the limits reached by then
 LESS, TRIES = 0.7, 30  # factor on a difference that is too large, and how often it is tried
 
 
 class PlantFault(Fault, ABC):
     """The arm carries something else than the model says; its law is a PD with the weight that is told.
 
-    Its gains are those of the true arm, as found by trying, so that without the gate the arm holds or hardly sags.
+    Its gains are those of the true arm, as found by trying, so that without the gate the arm holds or hardly sags. A
+    weak law need not bear a load that comes or goes during the run; then the gate must.
     """
 
     cause = r"away from its reference|effort|velocity limit|load|payload|slow|believ|move"
@@ -39,6 +41,9 @@ class PlantFault(Fault, ABC):
     random_arms = (RANDOM, LIGHT_WRIST, LIGHT_WRIST)
     pairs = False
     law = FIRM
+    at_start = True  # whether the plant differs from the beginning on
+    stays = True  # whether it differs in the end
+    weak = False
 
     def draw(self) -> None:
         self.end, self.share = FOREVER, 1.0
@@ -50,19 +55,24 @@ class PlantFault(Fault, ABC):
     def with_difference(self, text: str, arm: Arm, share: float) -> str:
         """Return a robot description with a share of the difference that nobody mentioned."""
 
-    def changed(self, text: str, source: Source, arm: Arm) -> str:
+    def plants(self, text: str, source: Source, arm: Arm) -> tuple[str, str]:
+        changed = self._changed(text, source, arm)
+        return changed if self.at_start else text, changed if self.stays else text
+
+    def _changed(self, text: str, source: Source, arm: Arm) -> str:
         """Return the plant with as much of the difference as motors and law bear; the law is tuned for it.
 
         The motors bear BORNE of their limits along the motion, and at rest in each posture within SWING of it: a load
         beyond that is beyond the rating of the arm, and nothing would be left to brake it with. Without a gate a PD of
         bandwidth ``w`` on the true inertia ``H`` gives way to a weight ``dg`` with at most ``H^-1 dg / (e w)``, which
         must be below SAGS of the velocity limits, and by ``H^-1 dg / w^2`` in the end, below GIVES. A law that must be
-        stable before and after the change is slower by the ratio of the inertias.
+        stable before and after the change is slower by the ratio of the inertias. Whatever the law, a change must not
+        make the lighter arm faster than UNAVOIDABLE within two periods, before any command can answer it.
         """
         share = 1.0
         for _ in range(TRIES):
             true = ArmModel(parse_robot_description(self.with_difference(arm.text, arm, share)), gravity=arm.gravity)
-            slower = 1.0 if self.at_start else self._ratio(arm, source, true)
+            slower = 1.0 if self.at_start and self.stays else self._ratio(arm, source, true)
             if slower <= MOST and self._is_borne(arm, source, true, source.bandwidth / slower):
                 break
             share *= LESS
@@ -79,6 +89,7 @@ class PlantFault(Fault, ABC):
 
     def _is_borne(self, arm: Arm, source: Source, true: ArmModel, bandwidth: float) -> bool:
         told, base, still = arm.model, np.zeros(arm.model.m), np.zeros(arm.model.n)
+        after = true if self.stays else told
         swing = SWING * SIDES[:, : told.n]
         for now in LOOK:
             position, velocity, acceleration = source.desired(float(now))
@@ -87,11 +98,18 @@ class PlantFault(Fault, ABC):
                 if (np.abs(weight) > BORNE * told.effort_limit).any():
                     return False
             state = ArmState(0, position, velocity, base, base)
-            blocks = true.blocks(state)
-            if (np.abs(true.inverse_dynamics(blocks, state, acceleration)) > BORNE * told.effort_limit).any():
+            needed = true.inverse_dynamics(true.blocks(state), state, acceleration)
+            if (np.abs(needed) > BORNE * told.effort_limit).any():
                 return False
+            inertia = after.blocks(state).H_m
+            change = needed - told.inverse_dynamics(told.blocks(state), state, acceleration)
+            fast = np.abs(np.linalg.solve(inertia, change)) * LATEST * source.period
+            if not (self.at_start and self.stays) and (fast > UNAVOIDABLE * told.velocity_limit).any():
+                return False
+            if self.weak:
+                continue
             weight = true.gravity_effort(state) - told.gravity_effort(state)
-            gives = np.abs(np.linalg.solve(blocks.H_m, weight)) / bandwidth
+            gives = np.abs(np.linalg.solve(inertia, weight)) / bandwidth
             if (gives / np.e > SAGS * told.velocity_limit).any():
                 return False
             if (gives / bandwidth > GIVES * told.velocity_limit).any():
@@ -112,9 +130,9 @@ class Payload(PlantFault):
         self.size = log_uniform(self.rng, 0.05, 1.0)
         self._mass = 0.0  # [kg]
 
-    def changed(self, text: str, source: Source, arm: Arm) -> str:
+    def _changed(self, text: str, source: Source, arm: Arm) -> str:
         self._mass = HEAVIEST * self.size * sum(link.mass for link in arm.model.description.links.values())
-        changed = super().changed(text, source, arm)
+        changed = super()._changed(text, source, arm)
         self.size = self._mass * self.share
         return changed
 
@@ -130,10 +148,20 @@ class Payload(PlantFault):
 
 
 class PickedUp(Payload):
-    """The hand gets a load during the run."""
+    """The hand gets a load during the run, or loses it."""
 
-    name, what = "picked_up", "an undescribed payload picked up during the run"
+    name, what = "picked_up", "an undescribed payload picked up, put down or lost during the run"
     at_start = False
+
+    def draw(self) -> None:
+        super().draw()
+        self.weak, self.at_start = (bool(dice < 0.5) for dice in self.rng.random(2))
+        self.stays = not self.at_start
+        self.law = FIRM if self.weak else self.law
+
+    def describe(self) -> str:
+        """Describe the fault for the list of cases."""
+        return super().describe() + ", lost" * self.at_start + ", more than the law bears" * self.weak
 
 
 class HeavyHand(PlantFault):

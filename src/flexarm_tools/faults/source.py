@@ -30,6 +30,7 @@ class Source:
     Attributes:
         start: (n,) posture at the start [rad | m].
         bandwidth: bandwidth of the control law [rad/s].
+        period: time between two joint states [s].
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Source:
         """
         firm = law in (FIRM, HOLDS)
         most = FIRMNESS if firm and not model.m else BANDWIDTH
-        self._model, self.bandwidth = model, min(most, SAMPLES * rate)
+        self._model, self.bandwidth, self.period = model, min(most, SAMPLES * rate), 1.0 / rate
         self._tuned = model
         self.start, reach = middle_posture(rng, model)
         speed = rng.uniform(0.2, 0.9, model.n) * np.minimum(model.velocity_limit, 4.0)

@@ -25,6 +25,12 @@ servo that is too strong shakes a hand, one that is too weak is only slow), but 
 ``x``. Noise of the accelerations alone looks like a lighter hand, as no torque goes with it; what it explains is taken
 off. The told weight of the hand changes as the arm turns; that part of the change which is not there is taken off.
 
+A load that is picked up or put down is another one from then on, and no load explains both what was seen before and
+after. So the cost of the likeliest explanation is watched. For one load it rises by half the number of independent
+torques in a sample, and if the model is wrong steadily: UNUSUAL times its mean rise until then is usual as well. What
+it rises beyond that is summed, never below zero (CUSUM; Page 1954, Biometrika 41). The sum says how much contradicts
+one load, and the time since it was zero says how abruptly.
+
 What an error of the accelerations means depends on the load that is sought. If the told arm alone counted before
 anything was seen, the first observations would seem so exact that no heavy load explains them, then or later.
 """
@@ -73,6 +79,7 @@ LIKELY = 1.5  # least lead of the cost of a lighter hand over all other costs, t
 STEP = 0.35  # fraction of the velocity limits that a correction for a load that is not there may change a velocity by
 MISSING = 0.9  # largest share of the told hand that may not be there
 EXPECTED, AROUND = 4, 0.05  # mass on the grid, and lever [m], of a load before anything was seen
+UNUSUAL = 2.0  # multiple of the mean rise of the cost until now that a sample may add without a contradiction
 RATIO = 100.0  # largest inertia relative to that of the load that adds least
 
 
@@ -114,6 +121,9 @@ class _State(NamedTuple):
     parameters: Annotated[Array, 10]  # parameters of the likeliest load
     lacks: Annotated[Array, 1]  # share of the told hand that is not there
     borne: Annotated[Array, "n"]  # low pass of the efforts that would bear the told hand
+    cost: Annotated[Array, 1]  # of the likeliest explanation
+    counted: Annotated[Array, 1]  # number of observations that are not forgotten
+    misfit: Annotated[Array, 2]  # sum of what it rose beyond expectation, and number of samples since it was zero
     turned: Annotated[Array, "n"]  # effort that the model has too much for the hand, beyond its low pass
 
 
@@ -153,10 +163,21 @@ class ToolLoad:
         """Forget what was observed: the load may be any."""
         self._memory[:] = 0.0
         begin(self._candidates, self._dynamics.model.mass, self._dynamics.model.hand)
+        self._begun = False
 
     def pause(self) -> None:
         """Take the hand as told until the next observation: what it lacks was computed in another posture."""
-        self.missing[:], self.turned[:], self._state.lacks[:] = 0.0, 0.0, 0.0
+        self.missing[:], self.turned[:], self._state.lacks[:], self._begun = 0.0, 0.0, 0.0, False
+
+    @property
+    def contradiction(self) -> float:
+        """How much speaks against any one load for all that was seen: a log-likelihood ratio."""
+        return float(self._state.misfit[0])
+
+    @property
+    def since(self) -> int:
+        """Number of samples since there has been a contradiction; 0: there is none."""
+        return int(self._state.misfit[1])
 
     @property
     def lacks(self) -> float:
@@ -176,7 +197,7 @@ class ToolLoad:
             z: (n,) joint accelerations that go with it.
             dt: time since the last observation [s].
             share: share of the model's inertia that changes of efforts count for.
-            new: weight of this sample in the low pass of the efforts.
+            new: weight of this sample in the low pass of the efforts; the first one counts in full.
             late: time between an observation and the effect of the command that answers it [s].
             escapes: whether a joint is faster than its acceleration limit allows.
         """
@@ -193,7 +214,8 @@ class ToolLoad:
                 to.inertia[:] = self._dynamics.terms(state)[0]
         kept = math.exp(-number("dt", dt, 0.0) / FORGOTTEN)
         late, share = number("late", late, 0.0), number("share", share, 0.0)
-        self._measured[:6] = n + model.m, share, kept, number("new", new, 0.0), late, bool(escapes)
+        new, self._begun = number("new", new, 0.0) if self._begun else 1.0, True
+        self._measured[:6] = n + model.m, share, kept, new, late, bool(escapes)
         chain = model.world_to_tool
         _observe(chain.links, chain.places, self._table, self._measured, self._memory, self._loads)
 
@@ -286,15 +308,24 @@ def _observe(
             steady[k] = given.kept * steady[k] + row[k] * precision
             for m in range(12):
                 state.moments[k, m] += row[k] * row[m] * precision
-    _eliminate(given, state)
+    cost = _eliminate(given, state)
     fit(candidates, state.information, state.seen)
-    _choose(given, state, candidates, J, table)
+    cost += _choose(given, state, candidates, J, table)
+    state.counted[0] *= given.kept
+    if state.number[0] > SPAN:
+        usual = 0.5 * n / REPEATED + UNUSUAL * state.cost[0] / state.counted[0]
+        state.misfit[0] = max(state.misfit[0] + cost - given.kept * state.cost[0] - usual, 0.0)
+        state.misfit[1] = state.misfit[1] + 1.0 if state.misfit[0] > 0.0 else 0.0
+    state.cost[0] = cost
+    state.counted[0] += 1.0
     _turn(given, state, candidates.hand, J, down)
 
 
 @inlined_kernel
-def _eliminate(given: _Inputs, state: _State) -> None:
-    """Write what the observations say of the load, whatever steady torques and whatever one delay they have.
+def _eliminate(given: _Inputs, state: _State) -> float:
+    """Write what the observations say of the load, and return what they cost if there is none.
+
+    They are taken as if there were whatever steady torques and whatever one delay.
 
     ``x^2 / (2 D)`` is the cost of an unknown ``x`` with variance ``D``; the ``x`` that costs least takes
     ``s s^T D / (1 + D S)`` off the moments, ``s`` and ``S`` being its products with all others and with itself.
@@ -312,6 +343,7 @@ def _eliminate(given: _Inputs, state: _State) -> None:
         state.seen[k] = left[2 + k, 0] - part * column[2 + k] * column[0]
         for m in range(10):
             state.information[k, m] = left[2 + k, 2 + m] - part * column[2 + k] * column[2 + m]
+    return 0.5 * (left[0, 0] - part * column[0] ** 2)
 
 
 @inlined_kernel
@@ -349,8 +381,11 @@ def _tool_motion(
 
 
 @inlined_kernel
-def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, table: Array) -> None:
-    """Write the inertia that is used, that of the heaviest plausible load, and the likeliest parameters."""
+def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, table: Array) -> float:
+    """Write the inertia that is used, that of the heaviest plausible load, and the likeliest parameters.
+
+    Returns what the likeliest explanation costs less than no load does, as a number that is not positive.
+    """
     n = J.shape[1]
     L, told, inverse = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
     for i in range(n):
@@ -398,7 +433,7 @@ def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, tab
         hand_inertia(candidates, share, J, state.missing)
     state.least[:] = state.inertia
     if not given.escapes:
-        return
+        return least
     base, moved = told + state.inertia - given.share * state.missing, np.empty(n)
     for i in range(n):
         for j in range(n):
@@ -427,6 +462,7 @@ def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, tab
             if safe:
                 most = added
                 state.inertia[:] = L + given.share * state.missing
+    return least
 
 
 @inlined_kernel
