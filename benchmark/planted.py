@@ -359,7 +359,8 @@ PLANTED = (
     ),
     Planted(
         "the effort that bore a lost load fades slowly", f"{GATE}/observed_dynamics.py",
-        "self._count, self._filled = since, 1.0", "self._filled = 1.0", f"{CORE_TESTS}/test_observed_dynamics.py",
+        "self._memory[Z], self._memory[W] = self._memory[SINCE_Z] / since, self._memory[SINCE_W] / since", "pass",
+        f"{CORE_TESTS}/test_observed_dynamics.py",
     ),
     Planted(
         "a hand lighter than told is not looked for", f"{GATE}/load/tool_load.py",
