@@ -32,7 +32,7 @@ class PlantFault(Fault, ABC):
     """The arm carries something else than the model says; its law is a PD with the weight that is told.
 
     Its gains are those of the true arm, as found by trying, so that without the gate the arm holds or hardly sags. A
-    weak law need not bear a load that comes or goes during the run; then the gate must.
+    ``weak`` law need not bear a load that comes or goes during the run.
     """
 
     cause = r"away from its reference|effort|velocity limit|load|payload|slow|believ|move"
@@ -44,6 +44,11 @@ class PlantFault(Fault, ABC):
     at_start = True  # whether the plant differs from the beginning on
     stays = True  # whether it differs in the end
     weak = False
+
+    @property
+    def changes(self) -> bool:
+        """Whether the plant changes during the run."""
+        return not (self.at_start and self.stays)
 
     def draw(self) -> None:
         self.end, self.share = FOREVER, 1.0
@@ -67,12 +72,12 @@ class PlantFault(Fault, ABC):
         bandwidth ``w`` on the true inertia ``H`` gives way to a weight ``dg`` with at most ``H^-1 dg / (e w)``, which
         must be below SAGS of the velocity limits, and by ``H^-1 dg / w^2`` in the end, below GIVES. A law that must be
         stable before and after the change is slower by the ratio of the inertias. Whatever the law, a change must not
-        make the lighter arm faster than UNAVOIDABLE within two periods, before any command can answer it.
+        make a joint faster than UNAVOIDABLE within LATEST periods, before a command can answer it.
         """
         share = 1.0
         for _ in range(TRIES):
             true = ArmModel(parse_robot_description(self.with_difference(arm.text, arm, share)), gravity=arm.gravity)
-            slower = 1.0 if self.at_start and self.stays else self._ratio(arm, source, true)
+            slower = self._ratio(arm, source, true) if self.changes else 1.0
             if slower <= MOST and self._is_borne(arm, source, true, source.bandwidth / slower):
                 break
             share *= LESS
@@ -104,7 +109,7 @@ class PlantFault(Fault, ABC):
             inertia = after.blocks(state).H_m
             change = needed - told.inverse_dynamics(told.blocks(state), state, acceleration)
             fast = np.abs(np.linalg.solve(inertia, change)) * LATEST * source.period
-            if not (self.at_start and self.stays) and (fast > UNAVOIDABLE * told.velocity_limit).any():
+            if self.changes and (fast > UNAVOIDABLE * told.velocity_limit).any():
                 return False
             if self.weak:
                 continue
@@ -161,7 +166,7 @@ class PickedUp(Payload):
 
     def describe(self) -> str:
         """Describe the fault for the list of cases."""
-        return super().describe() + ", lost" * self.at_start + ", more than the law bears" * self.weak
+        return super().describe() + ", lost" * self.at_start + ", whatever the law bears" * self.weak
 
 
 class HeavyHand(PlantFault):

@@ -26,10 +26,9 @@ servo that is too strong shakes a hand, one that is too weak is only slow), but 
 off. The told weight of the hand changes as the arm turns; that part of the change which is not there is taken off.
 
 A load that is picked up or put down is another one from then on, and no load explains both what was seen before and
-after. So the cost of the likeliest explanation is watched. For one load it rises by half the number of independent
-torques in a sample, and if the model is wrong steadily: UNUSUAL times its mean rise until then is usual as well. What
-it rises beyond that is summed, never below zero (CUSUM; Page 1954, Biometrika 41). The sum says how much contradicts
-one load, and the time since it was zero says how abruptly.
+after. So the cost of the likeliest explanation is watched. For one load it rises in each sample by half the number of
+independent torques, on average. What it rises beyond that is summed, never below zero (CUSUM; Page 1954, Biometrika
+41(1/2)). The sum says how much contradicts one load, and the time since it was zero says how abruptly.
 
 What an error of the accelerations means depends on the load that is sought. If the told arm alone counted before
 anything was seen, the first observations would seem so exact that no heavy load explains them, then or later.
@@ -79,7 +78,6 @@ LIKELY = 1.5  # least lead of the cost of a lighter hand over all other costs, t
 STEP = 0.35  # fraction of the velocity limits that a correction for a load that is not there may change a velocity by
 MISSING = 0.9  # largest share of the told hand that may not be there
 EXPECTED, AROUND = 4, 0.05  # mass on the grid, and lever [m], of a load before anything was seen
-UNUSUAL = 2.0  # multiple of the mean rise of the cost until now that a sample may add without a contradiction
 RATIO = 100.0  # largest inertia relative to that of the load that adds least
 
 
@@ -122,8 +120,8 @@ class _State(NamedTuple):
     lacks: Annotated[Array, 1]  # share of the told hand that is not there
     borne: Annotated[Array, "n"]  # low pass of the efforts that would bear the told hand
     cost: Annotated[Array, 1]  # of the likeliest explanation
-    counted: Annotated[Array, 1]  # number of observations that are not forgotten
-    misfit: Annotated[Array, 2]  # sum of what it rose beyond expectation, and number of samples since it was zero
+    misfit: Annotated[Array, 1]  # sum of what it rose beyond expectation
+    since: Annotated[Array, 1]  # number of samples since that was zero
     turned: Annotated[Array, "n"]  # effort that the model has too much for the hand, beyond its low pass
 
 
@@ -177,7 +175,7 @@ class ToolLoad:
     @property
     def since(self) -> int:
         """Number of samples since there has been a contradiction; 0: there is none."""
-        return int(self._state.misfit[1])
+        return int(self._state.since[0])
 
     @property
     def lacks(self) -> float:
@@ -311,13 +309,11 @@ def _observe(
     cost = _eliminate(given, state)
     fit(candidates, state.information, state.seen)
     cost += _choose(given, state, candidates, J, table)
-    state.counted[0] *= given.kept
     if state.number[0] > SPAN:
-        usual = 0.5 * n / REPEATED + UNUSUAL * state.cost[0] / state.counted[0]
-        state.misfit[0] = max(state.misfit[0] + cost - given.kept * state.cost[0] - usual, 0.0)
-        state.misfit[1] = state.misfit[1] + 1.0 if state.misfit[0] > 0.0 else 0.0
+        rise = cost - given.kept * state.cost[0] - 0.5 * n / REPEATED
+        state.misfit[0] = max(state.misfit[0] + rise, 0.0)
+        state.since[0] = state.since[0] + 1.0 if state.misfit[0] > 0.0 else 0.0
     state.cost[0] = cost
-    state.counted[0] += 1.0
     _turn(given, state, candidates.hand, J, down)
 
 
