@@ -32,6 +32,7 @@ class Commands:
             until the drives have switched, the arm is braked by the model and the lasting load.
         blind: whether no believable state is available now.
         answered: stamp of the newest answered state [ns].
+        sent: newest command (n,) as the drives get it, since the time base began.
         rebase: whether set points must restart from the measured position, as a joint did not follow them.
     """
 
@@ -55,6 +56,7 @@ class Commands:
         """Forget earlier commands, and use the law of this mode."""
         config = self._config
         self.answered: int | None = None
+        self.sent: Array | None = None
         self.law = CommandLaw(
             self._model, self._limits, mode, config.period, config.horizon(), config.hold_frequency, self._soft
         )
@@ -77,7 +79,7 @@ class Commands:
 
     def restart(self) -> None:
         """Begin a new time base."""
-        self.answered, self.rebase = None, False
+        self.answered, self.sent, self.rebase = None, None, False
         self._looked_ahead = False  # whether it was checked that the motion can be predicted while states are missing
 
     def see(self, state: ArmState, turned: Array | None) -> None:
@@ -170,7 +172,7 @@ class Commands:
         if self.law.mode == "velocity":
             return np.zeros(self._model.n)
         rest = self._prediction.rest() or state
-        return self._sent(self._model.gravity_effort(rest) + self.law.load(state), rest, self._model.n * [0.0])
+        return self._commanded(self._model.gravity_effort(rest) + self.law.load(state), rest, self._model.n * [0.0])
 
     def since(self, state: ArmState) -> float:
         """Return the time since the previously answered state [s], at most 1 s."""
@@ -185,15 +187,19 @@ class Commands:
 
     def give(self, command: Array, dt: float) -> Array | None:
         """Return a command (n,) as the drives get it, ``dt`` [s] after the last one: it is in force from now on."""
+        self.sent = None
         if self.silent:
             return None
         self._given_at = self._timing.now()
         command = self.law.remember(command, dt)
         if self.law.mode == "effort":
-            return self._sent(command, self._predicted or self._seen, self.law.friction)
-        return command if self._turned is None or self.law.mode != "position" else command + self._turned
+            command = self._commanded(command, self._predicted or self._seen, self.law.friction)
+        elif self.law.mode == "position" and self._turned is not None:
+            command = command + self._turned
+        self.sent = command
+        return command
 
-    def _sent(self, effort: Array, state: ArmState | None, friction: ArrayLike) -> Array:
+    def _commanded(self, effort: Array, state: ArmState | None, friction: ArrayLike) -> Array:
         """Return a whole effort (n,) without what the drives add in a state."""
         if not self._drives.adds or state is None:
             return effort

@@ -58,6 +58,23 @@ def test_in_lockstep_a_state_is_answered_once_and_only_by_its_own_reference(plan
     assert gate.on_reference(reference) is None
 
 
+def test_an_effort_that_answered_a_state_in_a_stop_also_answers_its_reference(planar_3r):
+    """Who looks at the answers to references alone would go on with the effort before: it may throw the arm."""
+    gate, arm = make_gate(planar_3r), Arm(planar_3r)
+    for _ in range(3):
+        gate.on_state(arm.state)
+        arm.step(gate.on_reference(effort_for(planar_3r, arm.state, [5.0, -5.0, 5.0])))
+    gate.contest("two lead")
+    for _ in range(10):
+        brakes = gate.on_state(arm.state)
+        again = gate.on_reference(effort_for(planar_3r, arm.state, [5.0, -5.0, 5.0]))
+        assert gate.status.state is GateState.STOPPING and brakes is not None and again is brakes
+        arm.step(again)
+    gate.interrupt("no controller is active", silent=True)
+    assert gate.on_state(arm.state) is None
+    assert gate.on_reference(effort_for(planar_3r, arm.state, [0.0, 0.0, 0.0])) is None
+
+
 def test_pushing_against_the_limits_never_breaks_them(planar_3r):
     gate, arm = make_gate(planar_3r), Arm(planar_3r)
     seen = set()

@@ -50,8 +50,8 @@ def reference(tick: int, at=START) -> JointReference:
 
 
 def answers(gate: HardwareGate, measured: ArmState) -> list:
-    given = (gate.on_state(measured), gate.on_reference(reference(measured.stamp // TICK, measured.position)))
-    return [command for command in given if command is not None]
+    first, then = gate.on_state(measured), gate.on_reference(reference(measured.stamp // TICK, measured.position))
+    return [command for command in (first, None if then is first else then) if command is not None]
 
 
 def moved(gate: HardwareGate, velocity=(0.0, 0.0, 0.0)) -> None:
