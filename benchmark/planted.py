@@ -24,6 +24,7 @@ class Planted(NamedTuple):
 
 
 GATE, NODES = "flexarm_core/hardware_gate", "flexarm_nodes"
+FAULT_CASES = "test/tools/test_faults_cases.py"
 CORE_TESTS, NODE_TESTS = "test/core/hardware_gate", "test/nodes"
 RNS, BASES = "flexarm_core/reaction_null_space", "test/core/reaction_null_space/test_wrong_base.py"
 
@@ -337,15 +338,15 @@ PLANTED = (
     # Payloads that nobody described
     Planted(
         "the load is forgotten when the fallback is requested", f"{GATE}/commands.py",
-        "or suspected > 0.0 or self.unobserved", "or suspected > 0.0", "test/tools/test_faults.py",
+        "or suspected > 0.0 or self.unobserved", "or suspected > 0.0", FAULT_CASES,
     ),
     Planted(
         "a reset goes on from commands that the drives never got", f"{GATE}/gate.py",
-        "law.restart(self._trust.state)  # others", "law.observed.reset()  # others", "test/tools/test_faults.py",
+        "law.restart(self._trust.state)  # others", "law.observed.reset()  # others", FAULT_CASES,
     ),
     Planted(
         "an arm with a load may be one with a light hand", f"{GATE}/observed_dynamics.py",
-        "least = FIRST if np.count_nonzero(self._load.least) else LEAST", "least = LEAST", "test/tools/test_faults.py",
+        "least = FIRST if np.count_nonzero(self._load.least) else LEAST", "least = LEAST", FAULT_CASES,
     ),
     Planted(
         "a load that is picked up is judged by what was seen before it", f"{GATE}/observed_dynamics.py",
@@ -456,7 +457,7 @@ PLANTED = (
     Planted(
         "after a failed reset an arm is borne where its readings have jumped to", f"{GATE}/sensor_trust.py",
         "position=self.state.position - self._jumped)", "position=self.state.position)",
-        "test/tools/test_faults.py::test_after_a_reset_with_joints_still_swapped_the_arm_is_borne_where_it_was_before"
+        f"{FAULT_CASES}::test_after_a_reset_with_joints_still_swapped_the_arm_is_borne_where_it_was_before"
         "_the_readings_jumped",
     ),
     Planted(
