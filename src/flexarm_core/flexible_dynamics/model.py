@@ -428,20 +428,21 @@ class FlexibleModel:
         c = E @ mount.offset
         rho = mount.node + mount.translation @ x[e : e + k] + c
         sigma = Jl @ rate
-        speed = mount.translation @ v[e : e + k] + np.cross(sigma, c)
+        speed = mount.translation @ v[e : e + k] + _cross(sigma, c)
         linear, w = self._ws.velocity[i, :3], self._ws.velocity[i, 3:]
-        twist = np.concatenate((linear + np.cross(w, rho) + speed, w + sigma))
+        twist = np.concatenate((linear + _cross(w, rho) + speed, w + sigma))
         classical = np.zeros(6)
         if acceleration is not None:
             etadd = acceleration[e : e + k]
-            part = np.cross(phi, rate)
-            sigmad = Jl @ (mount.rotation @ etadd) + third * np.cross(rate, part)
-            sigmad += (phi @ rate) * (db * part + dc * np.cross(phi, part))
+            part = _cross(phi, rate)
+            sigmad = Jl @ (mount.rotation @ etadd) + third * _cross(rate, part)
+            sigmad += (phi @ rate) * (db * part + dc * _cross(phi, part))
             a, alpha = self._ws.a[i, :3] - rotation.T @ self.tree.root, self._ws.a[i, 3:]
-            seen = mount.translation @ etadd + np.cross(sigmad, c) + np.cross(sigma, np.cross(sigma, c))
-            classical[:3] = a + np.cross(alpha, rho) + np.cross(w, np.cross(w, rho)) + 2.0 * np.cross(w, speed) + seen
-            classical[3:] = alpha + sigmad + np.cross(w, sigma)
-        turn = np.kron(np.eye(2), rotation)
+            seen = mount.translation @ etadd + _cross(sigmad, c) + _cross(sigma, _cross(sigma, c))
+            classical[:3] = a + _cross(alpha, rho) + _cross(w, _cross(w, rho)) + 2.0 * _cross(w, speed) + seen
+            classical[3:] = alpha + sigmad + _cross(w, sigma)
+        turn = np.zeros((6, 6))
+        turn[:3, :3] = turn[3:, 3:] = rotation
         return FrameMotion(position + rotation @ rho, rotation @ E @ mount.turn, turn @ twist, turn @ classical)
 
     def _body_pose(self, body: int) -> tuple[Array, Array]:
@@ -516,3 +517,9 @@ class FlexibleModel:
             k, e = self.tree.modes[i], self.tree.first_mode[i]
             total[e : e + k, e : e + k] = modes[i, :k, :k]
         return total
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Return the cross product of two vectors (3,), bit for bit that of numpy in a tenth of its time."""
+    (a0, a1, a2), (b0, b1, b2) = a.tolist(), b.tolist()
+    return np.array((a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0))
