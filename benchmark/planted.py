@@ -349,6 +349,11 @@ PLANTED = (
         "least = FIRST if np.count_nonzero(self._load.least) else LEAST", "least = LEAST", FAULT_CASES,
     ),
     Planted(
+        "a stop gives its effort to those alone who look at the answers to states", f"{GATE}/gate.py",
+        "return commands.sent if command is None and again else command", "return command",
+        f"{CORE_TESTS}/test_gate.py",
+    ),
+    Planted(
         "a load that is picked up is judged by what was seen before it", f"{GATE}/observed_dynamics.py",
         "elif self._load.lacks and escapes and self._calm > CALM:", "elif False:",
         f"{CORE_TESTS}/test_observed_dynamics.py",

@@ -520,6 +520,6 @@ class FlexibleModel:
 
 
 def _cross(a: Array, b: Array) -> Array:
-    """Return the cross product of two vectors (3,), bit for bit that of numpy in a tenth of its time."""
+    """Return the cross product of two vectors (3,): that of numpy, made for arrays of vectors, takes much longer."""
     (a0, a1, a2), (b0, b1, b2) = a.tolist(), b.tolist()
     return np.array((a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0))

@@ -253,8 +253,8 @@ class HardwareGate:
     def on_reference(self, reference: JointReference) -> Array | None:
         """Process a reference; return the command (n,), or None if this reference requires none.
 
-        A stop answers states, not references. Its newest effort is returned again, the same array, as it is in force:
-        an effort that holds an arm would throw it if a caller went on with the one before.
+        A stop answers states, not references. In effort mode its newest command is returned again, the same array: a
+        caller that looks at the answers to references alone would go on with the effort before the stop.
 
         Raises:
             InputError: the reference is not usable; call :meth:`on_unusable_reference` with the message.
@@ -266,8 +266,8 @@ class HardwareGate:
             self._references.keep(reference, None if state is None else state.stamp, self._timing.now())
             return None
         command, commands = self._use(reference, self._timing.now(), state), self._commands
-        again = commands.law.mode == "effort" and self._machine.stopped and commands.answered == state.stamp
-        return commands.sent if command is None and again and not commands.silent else command
+        again = commands.law.mode == "effort" and self._machine.stopped and not commands.silent
+        return commands.sent if command is None and again else command
 
     def on_unusable_reference(self, reason: str) -> Array | None:
         """Process an unusable reference: brake, and return the command that answers the newest state."""
