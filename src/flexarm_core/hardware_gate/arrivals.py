@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 
-OVERTAKEN = 3  # consecutive older states, each newer than the one before, after which the clock was set back
+OVERTAKEN = 2  # consecutive older states, each newer than the one before, after which the clock was set back
 BORNE = 2.5  # allowed gap in periods: efforts are computed for two periods, so one state may be lost
 LATE = 3  # consecutive states of which the median age is the delay of the states
 GAPS = 3.0  # number of long gaps that are allowed, forgotten with a time constant of 1 s
@@ -39,13 +39,14 @@ class Arrivals:
         """Return whether a stamp [ns] that is ``back`` [s] older than the newest one shows that the clock was set back.
 
         A state older by at most ``bound`` [s] may only be out of order. OVERTAKEN such states, each newer than the one
-        before, show a clock step if no newer state has arrived for longer than the allowed gap (``since`` [s]).
+        before, show a clock step if no newer state has arrived for longer than half of the allowed gap (``since`` [s]):
+        before states count as lost.
         """
         if back > bound:
             return True
         if back > 0.0 and stamp > self._newest_overtaken:
             self._overtaken, self._newest_overtaken = self._overtaken + 1, stamp
-        return self._overtaken >= OVERTAKEN and since > self.longest
+        return self._overtaken >= OVERTAKEN and since > 0.5 * self.longest
 
     def came(self, age: float | None) -> None:
         """Record the age [s] of a state on arrival; None: unknown."""

@@ -40,3 +40,13 @@ def test_a_lost_state_is_borne_and_many_in_a_second_are_not():
             for _ in range(int(between / 0.004)):
                 reasons.append(arrivals.lost(0.004))
         assert any(reasons) != borne
+
+
+@pytest.mark.parametrize("period", [0.001, 0.004, 0.01, 0.02])
+def test_a_clock_that_steps_back_is_seen_before_states_count_as_lost(period):
+    """Else it would depend on whether a tick or a state comes first, and the tick would name another reason."""
+    arrivals = Arrivals(0.025, period)
+    back = [arrivals.is_step_back(k, 0.05, (k + 1) * period, 0.08) for k in range(100)]
+    assert 2 * period <= (1 + back.index(True)) * period <= arrivals.longest
+    arrivals.reset()
+    assert not any(arrivals.is_step_back(k, 0.05, 0.4 * arrivals.longest, 0.08) for k in range(100))  # out of order
