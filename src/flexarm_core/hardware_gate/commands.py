@@ -74,6 +74,7 @@ class Commands:
         self._turned: Array | None = None
         self._seen: ArmState | None = None
         self._predicted: ArmState | None = None  # while none is seen
+        self._bridges = False  # whether the newest command was given without a believed state
         self._prediction.reset()
         self.restart()
 
@@ -85,6 +86,7 @@ class Commands:
     def see(self, state: ArmState, turned: Array | None) -> None:
         """Go on from a believed state, reported in other turns, farther by ``turned`` (n,)."""
         self._turned, self._seen, self._predicted, self._looked_ahead = turned, state, None, False
+        self._bridges = False
         if self.blind:
             self.blind = False
             self.law.braking.see(state.position)
@@ -148,7 +150,8 @@ class Commands:
             bears: whether efforts only compensate gravity.
         """
         law, dt = self.law, self._config.period
-        if not self._config.lockstep:
+        goes_on, self._bridges = self._bridges, True
+        if not self._config.lockstep and (goes_on or law.mode == "effort"):
             dt = min(max(self._timing.now() - self._given_at, 1e-4), self._config.state_timeout)
         if law.mode != "effort":
             return self.give(law.brake(state, dt), dt)

@@ -272,6 +272,27 @@ def test_without_measurements_the_arm_brakes_along_its_model_and_is_then_borne(p
     assert not gate.status.fallback and gate.status.state is GateState.STOPPING
 
 
+@pytest.mark.parametrize("mode", ["velocity", "position"])
+def test_set_points_do_not_make_up_for_the_time_in_which_no_state_came(planar_3r, mode):
+    """Drives held the last one meanwhile: a step to where a stop would have led would jerk the arm."""
+    now = 0.0
+    gate, state = make_gate(planar_3r, lockstep=False, clock=lambda: now, command_mode=mode), Arm(planar_3r).state
+    rate = np.array([0.5, 0.3, -0.4])
+    for tick in range(100):
+        now, position = tick * PERIOD, state.position + tick * PERIOD * rate
+        gate.on_state(replace(state, stamp=tick * 1_000_000, position=position, velocity=rate))
+        reference = JointReference(tick * 1_000_000, position=position + PERIOD * rate, velocity=rate)
+        before = gate.on_reference(reference)
+    assert gate.status.state is GateState.RUNNING
+    led, given, seen, passed = gate._commands.law.rate.copy(), [before], now, np.array([[PERIOD], [0.01], [0.01]])
+    for tick in range(1, 12):
+        now = seen + 0.01 * tick
+        given += [] if (answer := gate.on_tick()) is None else [answer]
+    rates = given[1:] if mode == "velocity" else np.diff(given, axis=0) / passed
+    slower = -np.diff(np.abs([led, *rates]), axis=0)
+    assert gate.status.blind and slower == pytest.approx(ACCELERATION * passed * np.ones(3))
+
+
 def test_the_stop_for_lost_references_answers_the_newest_state_at_once(planar_3r):
     now = 0.0
     gate, arm = make_gate(planar_3r, lockstep=False, clock=lambda: now), Arm(planar_3r, velocity=(0.5, 0.0, 0.0))
