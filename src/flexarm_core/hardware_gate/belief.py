@@ -62,6 +62,7 @@ class StateBelief:
         *,
         stiction: Array | None = None,
         base: Array | None = None,
+        reaction: Callable[[ArmState, Array], Array] | None = None,
         first: int = CONFIRMED,
     ) -> None:
         """Check joints.
@@ -71,9 +72,11 @@ class StateBelief:
             names: names of the joints, and of the elastic joints of the base after them.
             stiction: (n,) see :class:`Stillness`; None: 0.
             base: (m + 1,) ranges of the elastic joints and the square of their largest angular frequency; None: m = 0.
+            reaction: function of a state and of a jump (n,) of the joint velocities that returns how much faster (m,)
+                an elastic base is after it; None: no faster.
             first: number of states that must agree with each other before the first one is believed.
         """
-        self._table, self._names, self._first = limits.table, tuple(names), first
+        self._table, self._names, self._first, self._reaction = limits.table, tuple(names), first, reaction
         self._base = np.zeros(1) if base is None else numbers("base", base, ANY)
         if not self._base.size:
             raise InputError("base needs m + 1 numbers, got none")
@@ -171,11 +174,20 @@ class StateBelief:
 
     def _compare(self, state: ArmState, before: ArmState, dt: float) -> tuple[int, int, bool]:
         """Return what is implausible about a state, for which joint, and whether it is the same as the one before."""
-        code, joint, same = _compare(
-            self._table, self._base, before.position, before.velocity, before.deflection, before.deflection_rate,
-            state.position, state.velocity, state.deflection, state.deflection_rate, dt,
-        )  # fmt: skip
+        found = self._compare_rates(state, before, before.deflection_rate, dt)
+        if found[0] == BENT and self._reaction is not None:  # drives may jerk the joints, and they the base
+            thrown = self._reaction(state, state.velocity - before.velocity)
+            found = self._compare_rates(state, before, before.deflection_rate + thrown, dt)
+        code, joint, same = found
         return code, joint, same and state is not before
+
+    def _compare_rates(self, state: ArmState, before: ArmState, rate: Array, dt: float) -> tuple[int, int, bool]:
+        """Compare a state with the one before, after which the base had this rate (m,)."""
+        found: tuple[int, int, bool] = _compare(
+            self._table, self._base, before.position, before.velocity, before.deflection, rate, state.position,
+            state.velocity, state.deflection, state.deflection_rate, dt,
+        )  # fmt: skip
+        return found
 
     def _reversed(self, state: ArmState, before: ArmState, dt: float) -> int:
         """Return the first joint that seems to have reversed its velocity since the state before, or -1."""
@@ -294,7 +306,14 @@ def believe(model: ArmModel, limits: JointLimits, *, lockstep: bool) -> StateBel
     if model.m:
         elastic[-1] = float(np.abs(np.linalg.eigvals(np.linalg.solve(blocks.H_b, model.K_b))).max())
     names = (*model.joint_names, *model.elastic_joint_names)
-    return StateBelief(limits, names, stiction=stiction, base=elastic, first=1 if lockstep else CONFIRMED)
+
+    def reaction(state: ArmState, jump: Array) -> Array:
+        at = model.blocks(state)
+        return np.asarray(-np.linalg.solve(at.H_b, at.H_bm @ jump), dtype=float)
+
+    return StateBelief(
+        limits, names, stiction=stiction, base=elastic, reaction=reaction, first=1 if lockstep else CONFIRMED
+    )
 
 
 @kernel
@@ -354,7 +373,7 @@ def _bent(base: Array, deflection_before: Array, rate_before: Array, deflection:
     """Return the first elastic joint whose deflection or rate cannot follow from those before, or -1.
 
     Springs may be fast beside the sampling period, so a rate may reverse; but it can only grow by as much as the
-    springs, as they were deflected, and the reactions of the arm accelerate the base.
+    springs, as they were deflected, and a push accelerate the base.
     """
     m, most, fast = deflection.shape[0], 0.0, 0.0
     for i in range(m):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flexarm_core.hardware_gate.belief import StateBelief
+from flexarm_core.hardware_gate.belief import StateBelief, believe
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.types import ArmState
 
@@ -159,6 +159,25 @@ def test_a_base_that_jumps_by_more_than_springs_and_blows_allow_is_not_believed(
     for tick in range(2, 4):  # said again and again it is believed: something hit the base
         doubt = belief.doubt(on_a_base(deflection, rate, tick), before, 0.004 * tick, lambda _: (ONE, ONE))
     assert (doubt == "") or believed
+
+
+@pytest.mark.parametrize("thrown", [True, False])
+def test_a_base_that_jumps_is_believed_if_the_joints_threw_it(planar_3r, thrown):
+    """Drives jerk the joints, as after commands that did not reach them: the momentum goes to the base."""
+    n, none = planar_3r.n, np.zeros(planar_3r.n)
+    wide = np.full(n, np.inf)
+    limits = JointLimits(
+        lower=-wide, upper=wide, velocity=4.0 + none, acceleration=20.0 + none, effort=wide, effort_rate=wide
+    )
+    belief = believe(planar_3r, limits, lockstep=True)
+    before = ArmState(0, np.array([0.8, 0.2, 0.3]), none, np.zeros(1), np.zeros(1))
+    jump = np.array([0.4, 0.5, -0.4])
+    blocks = planar_3r.blocks(before)
+    rate = -np.linalg.solve(blocks.H_b, blocks.H_bm @ jump)
+    assert abs(rate[0]) > 0.3 and belief.doubt(before, None, 0.0, lambda _: (none, none)) == ""
+    velocity = jump if thrown else none
+    after = ArmState(1_000_000, before.position + 0.0005 * velocity, velocity, 0.0005 * rate, rate)
+    assert (belief.doubt(after, before, 0.001, lambda _: (none, none)) == "") is thrown
 
 
 def test_a_base_that_swings_is_believed():
