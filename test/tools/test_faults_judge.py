@@ -15,7 +15,9 @@ from flexarm_tools.faults.data_faults import ReferencesLost, StatesLost
 from flexarm_tools.faults.gate_under_test import Seen
 from flexarm_tools.faults.judge import Judge
 from flexarm_tools.faults.outcome import ACCELERATION_BAR, Outcome
+from flexarm_tools.faults.plant_faults import HeavyHand
 from flexarm_tools.faults.sensor_faults import JointsSwapped
+from flexarm_tools.faults.source import Source
 from flexarm_tools.faults.tally import failures, tally
 
 STEP = 0.001
@@ -169,10 +171,26 @@ def test_a_first_effort_may_be_what_the_law_makes_of_the_noise_of_a_measurement(
     none, shaken = np.zeros(model.n), np.linspace(5.0, 10.0, model.n)
     sensed = SimpleNamespace(position=none, velocity=none, deflection=np.zeros(0), deflection_rate=np.zeros(0))
     state = ArmState(0, none, none, np.zeros(0), np.zeros(0))
-    weight, inertia = model.gravity_effort(state), model.blocks(state).H_m
-    most = 0.05 * model.effort_limit + np.abs(inertia) @ shaken
-    judge.see_first(weight + times * most, sensed, weight, shaken)
+    weight = model.gravity_effort(state)
+    judge.see_first(weight + times * (0.05 * model.effort_limit + shaken), sensed, weight, shaken)
     assert outcome.bad_start is bad
+
+
+def test_a_law_tuned_for_a_heavier_arm_makes_more_of_the_noise_of_a_measurement():
+    rng = np.random.default_rng(5)
+    arm = draw_arm(rng, "arm_7r", "effort")
+    heavier = HeavyHand(rng, 0.0)
+    source = Source(rng, arm.model, 1000.0, law=heavier.law)
+    heavier.plants(arm.plant_text, source, arm)
+    position, none = source.start, np.zeros(arm.model.n)
+    sensed = SimpleNamespace(position=position, velocity=none, deflection=np.zeros(0), deflection_rate=np.zeros(0))
+    noise = 0.001 * arm.model.velocity_limit
+
+    def effort(velocity):
+        return source.answer(ArmState(0, position, velocity, np.zeros(0), np.zeros(0)), 0.0).effort
+
+    made = [np.abs(effort(noise * rng.choice([-1.0, 1.0], noise.size)) - effort(none)) for _ in range(200)]
+    assert np.max(made, axis=0) == pytest.approx(source.shaken(sensed, noise), rel=0.2)
 
 
 def test_a_campaign_without_valid_cases_fails():

@@ -316,7 +316,7 @@ class Case:
             return
         if not self._commanded:
             self._commanded = True
-            shaken = 2.0 * self._source.bandwidth * LOUDEST * self._noise
+            shaken = self._source.shaken(self.backend.sensed(), LOUDEST * self._noise)
             self._judge.see_first(command, self.backend.sensed(), self.backend.joint_dynamics()[1], shaken)
         self._newest_command, self._rested = self._now, self._rests(self.arm.model.velocity_limit)
         bad = not np.isfinite(command).all()

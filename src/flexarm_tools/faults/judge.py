@@ -132,13 +132,12 @@ class Judge:
         """Judge the first command (n,) against what holds the arm: its position, no velocity, or its weight.
 
         ``weight`` (n,): the true one; an effort may lie anywhere between that and the told one. ``shaken`` (n,): the
-        acceleration that the law may make of the noise of a measurement; a gate lets it pass.
+        effort that the law may make of the noise of a measurement; a gate lets it pass.
         """
         mode, model = self._outcome.mode, self._model
         if mode == "effort":
             state = ArmState(0, sensed.position, sensed.velocity, sensed.deflection, sensed.deflection_rate)
-            told, inertia = model.gravity_effort(state), model.blocks(state).H_m
-            most = NEAR * model.effort_limit + np.abs(inertia) @ shaken
+            told, most = model.gravity_effort(state), NEAR * model.effort_limit + shaken
             off = command - np.clip(command, np.minimum(told, weight), np.maximum(told, weight))
         else:
             off, most = command - (sensed.position if mode == "position" else 0.0), NEAR * self._speed

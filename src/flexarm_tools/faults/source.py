@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from flexarm_core.errors import FlexarmError
@@ -128,6 +130,12 @@ class Source:
         speed, acceleration = self._amplitude * self._rate, self._amplitude * self._rate**2
         farthest = np.minimum(speed * duration / 1.9, acceleration * duration**2 / 5.8)
         return self._phase * np.minimum(farthest, self._amplitude)
+
+    def shaken(self, sensed: Any, noise: Array) -> Array:
+        """Return the efforts (n,) that the law at most makes of the noise (n,) of a velocity: ``|H| 2 w noise``."""
+        state = ArmState(0, sensed.position, sensed.velocity, sensed.deflection, sensed.deflection_rate)
+        effort: Array = np.abs(self._tuned.blocks(state).H_m) @ (2.0 * self.bandwidth * noise)
+        return effort
 
     def answer(self, state: ArmState, now: float) -> JointReference | None:
         """Return the reference for a state; None if the state is not finite."""
