@@ -6,6 +6,7 @@ that it calls. An edit of a callee in another file is another stamp, that of a c
 """
 
 from __future__ import annotations
+import __future__
 
 import contextlib
 import dis
@@ -13,6 +14,7 @@ import enum
 import functools
 import glob
 import hashlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -23,6 +25,8 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 INSTALLED = {"builtins", "cmath", "llvmlite", "math", "numba", "numpy"}  # numba keeps no code of another version
 LITERALS = (bool, int, float, complex, str, bytes, slice, range, type(None), type(Ellipsis), np.generic, np.dtype)
+# flags that numba takes from a kernel which is called under a profiler
+CLEARED = inspect.CO_OPTIMIZED | inspect.CO_NEWLOCALS | __future__.annotations.compiler_flag
 
 
 class KernelCache(FunctionCache):  # type: ignore[misc]
@@ -130,7 +134,8 @@ def _bytecode(code: CodeType, doc: str | None) -> tuple[str, tuple[str, ...]]:
         else sorted(map(repr, each)) if isinstance(each, frozenset) else repr(each)
         for each in (*first, *code.co_consts[1:])
     ]  # fmt: skip
-    does = code.co_code, constants, code.co_names, code.co_varnames, code.co_argcount, code.co_flags
+    flags = code.co_flags | CLEARED
+    does = code.co_code, constants, code.co_names, code.co_varnames, code.co_argcount, flags
     loaded = (each for inner in _codes(code) for each in dis.get_instructions(inner) if each.opname == "LOAD_GLOBAL")
     return repr(does), tuple(dict.fromkeys(each.argval for each in loaded))  # in order
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from flexarm_core.compiled import kernel
-from flexarm_core.kernel_cache import stamp
+from flexarm_core.kernel_cache import _bytecode, stamp
 
 CALLEE = """
 from typing import NamedTuple
@@ -148,6 +148,25 @@ def test_each_constant_has_a_stamp_of_its_own(one, other):
 
 def test_options_of_the_compiler_count():
     assert stamp(made("def f(): return 1"), {"nogil": True}) != stamp(made("def f(): return 1"), {"nogil": False})
+
+
+def test_a_profiler_changes_no_stamp(tmp_path):
+    """numba changes the flags of a kernel that is called under one."""
+    path = tmp_path / "profiled.py"
+    path.write_text(text := "def f(x): return x + 1.0")
+    scope: dict = {"__name__": "profiled"}
+    exec(compile(text, path, "exec"), scope)
+    function, before = scope["f"], scope["f"].__code__.co_flags
+    stamped, called = stamp(function, {}), kernel(function)
+    assert called(1.0) == 2.0
+    sys.setprofile(lambda *_: None)
+    try:
+        called(1.0)
+    finally:
+        sys.setprofile(None)
+    assert function.__code__.co_flags != before
+    _bytecode.cache_clear()
+    assert stamp(function, {}) == stamped
 
 
 def test_what_no_stamp_covers_is_refused():
