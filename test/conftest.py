@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import forked
+import one_thread  # noqa: F401
 import pytest
 
 from flexarm_core.robot.arm_model import ArmModel
