@@ -47,6 +47,9 @@ READS_ROBOTS = ("run", "sweep", "demo", "check", "plan", "map", "view", "calibra
 
 def main() -> None:
     """Run the command line; exit with 0 = all expectations hold, 1 = one fails or a node died, 2 = could not run."""
+    # Read at NumPy's import. Matrices of an arm are too small to be shared between threads, which then wait for each
+    # other; and more of them add in another order, which changes last bits. Nodes do the same.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         sys.exit(run_command(sys.argv[1:]))
     except FlexarmError as error:

@@ -75,6 +75,17 @@ def node_processes(marker: str) -> list[str]:
     return lines
 
 
+def test_whatever_a_command_does_linear_algebra_has_one_thread():
+    """NumPy reads the variable at its import, so not before that."""
+    code = (
+        "import atexit, os, sys; from flexarm_tools.cli import main; before = 'numpy' in sys.modules;"
+        "atexit.register(lambda: print(before, os.environ['OPENBLAS_NUM_THREADS'])); main()"
+    )
+    given = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, env=given)
+    assert done.stdout.splitlines()[-1] == "False 1", done.stderr
+
+
 def test_the_version_is_printed():
     done = flexarm("--version")
     assert (done.returncode, done.stdout) == (0, f"flexarm {flexarm_core.__version__}\n")

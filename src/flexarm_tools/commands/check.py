@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import sys
 from pathlib import Path
 
@@ -67,7 +66,6 @@ def run(options: argparse.Namespace) -> int:
         said = "NAME:=VALUE" if given[0] == "arguments" else f"--{given[0].replace('_', '-')}"
         raise ConfigError(f"{said} is for robot descriptions, and '{path}' is none")
     if path.suffix in (".yaml", ".yml"):
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read at NumPy's import: small matrices
         from flexarm_tools.check.chain_gains import check_file
 
         text, usable = check_file(path, lambda line: print(line, file=sys.stderr, flush=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the cases, evaluate them and write the requested output files."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read at NumPy's import
     from flexarm_tools.faults.table import markdown, write_report, write_table
     from flexarm_tools.faults.tally import failures
 

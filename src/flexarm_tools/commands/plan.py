@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -66,8 +65,6 @@ def add_arguments(plan: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Plan the motion and write it to a file."""
-    # NumPy reads it at import; with such small matrices the threads only wait for each other
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from flexarm_core.reaction_null_space.planning.planner import NoQuietMotionError, ReactionPlannerConfig
     from flexarm_tools.motion.plan import PlanRequest, plan_motion
 

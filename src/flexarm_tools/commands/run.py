@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
 from flexarm_core.errors import ConfigError
@@ -48,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.of:
         return run_and_report(Path(options.scenario), options)
     options.engine = options.engine or PROCESS
-    _prepare(options)
+    _refuse_taken_domain(options)
     from flexarm_tools.run.session import run_loaded
     from flexarm_tools.sweep.session import played_sweep
 
@@ -63,17 +62,14 @@ def run(options: argparse.Namespace) -> int:
 def run_and_report(path: Path, options: argparse.Namespace) -> int:
     """Run a file; return an exit status that is 0 if every expectation holds and nothing unexpected happened."""
     options.engine = options.engine or "nodes"
-    _prepare(options)
+    _refuse_taken_domain(options)
     from flexarm_tools.run.session import run_file
 
     return run_file(path, options.mode, Path(options.report) if options.report else None, options.mcap, options.engine)
 
 
-def _prepare(options: argparse.Namespace) -> None:
-    """Say at once that the ROS domain is taken, and set what NumPy reads at its import."""
+def _refuse_taken_domain(options: argparse.Namespace) -> None:
+    """Say at once that the ROS domain is taken."""
     if options.engine != PROCESS:
         with alone_in_domain():
             pass
-    if options.engine != "nodes":
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the nodes have it, read at NumPy's import: more threads
-        # change the order of sums, and so the last bits

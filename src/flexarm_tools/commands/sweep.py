@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
 from flexarm_core.errors import ConfigError
@@ -28,7 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the sweep, or show its results."""
-    one_thread()
     from flexarm_tools.scenario.study import is_study
     from flexarm_tools.sweep.session import show_sweep, sweep_file
 
@@ -44,11 +42,3 @@ def run(options: argparse.Namespace) -> int:
     if show:
         return show_sweep(Path(files[0]), out)
     return sweep_file(Path(files[0]), out, options.workers, options.engine, options.fresh)
-
-
-def one_thread() -> None:
-    """Let linear algebra use one thread, as nodes do: more of them add in another order, which changes last bits.
-
-    NumPy reads this when it is imported.
-    """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
