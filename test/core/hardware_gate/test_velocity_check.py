@@ -55,6 +55,15 @@ def test_an_honest_sensor_is_not_doubted(scale, late, seed):
         before = now
 
 
+@pytest.mark.parametrize("jump", [0.055, 0.075])
+def test_stamps_that_jump_ahead_once_are_not_taken_for_a_sensor_that_lies(jump):
+    checked, before = check(), None
+    for tick in range(500):
+        now = state(tick, *moving(tick))
+        assert before is None or checked.on_state(before, now, DT + jump * (tick % 100 == 40)) < 0, tick
+        before = now
+
+
 def test_a_bias_of_the_velocity_at_rest_does_not_add_up():
     checked = check()
     for tick in range(1, 10_000):

@@ -13,6 +13,7 @@ from flexarm_core.types import ArmState, Array
 
 WINDOWS = (0.2, 0.04)  # [s] time constants with which motion is forgotten
 WILD = 2.0  # multiple of the velocity limit that no joint reaches
+LONGEST = 0.05  # [s] between two states: a longer time shows nothing, and stamps may have jumped
 RECENT = 0.02  # [s] the same for the rate of the position
 SHARE = 0.3  # fraction of the motion by which position and velocity may differ: scale and delay of the velocity
 RESOLUTION = 0.004  # [rad | m] difference that is always allowed
@@ -44,8 +45,10 @@ class VelocityCheck:
 
     def on_state(self, before: ArmState, state: ArmState, dt: float) -> int:
         """Return the first joint whose position and velocity contradict each other ``dt`` [s] after a state, or -1."""
+        if (dt := number("dt", dt)) > LONGEST:
+            return -1
         parts = before.position, before.velocity, state.position, state.velocity
-        return int(_add(self._table, *parts, number("dt", dt), self._memory))
+        return int(_add(self._table, *parts, dt, self._memory))
 
     def velocity(self, state: ArmState) -> Array:
         """Return the velocities (n,) to brake from: measured ones, or the rate of the position where that is larger.
