@@ -373,6 +373,18 @@ PLANTED = (
         "if rigid and (proven or likely):", "if False:", f"{CORE_TESTS}/test_observed_dynamics.py",
     ),
     Planted(
+        "a load that was lost long ago is kept", f"{GATE}/observed_dynamics.py",
+        "elif self._rested > RESTED and", "elif False and", f"{CORE_TESTS}/test_observed_dynamics.py",
+    ),
+    Planted(
+        "errors of accelerations do not move a load at its lever", f"{GATE}/load/tool_load.py",
+        "square += (AROUND * lever) ** 2", "square += 0.0 * lever", f"{CORE_TESTS}/test_tool_load.py",
+    ),
+    Planted(
+        "a load that is nearly a point is taken for a larger ball", f"{GATE}/load/candidates.py",
+        "new[4] = min(max(ball[4] + slope[4], SMALLEST), 0.0)", "new[4] = 0.0", f"{CORE_TESTS}/test_tool_load.py",
+    ),
+    Planted(
         "a heavy load is sought with the noise of none", f"{GATE}/load/tool_load.py",
         "_expected(candidates.mass[EXPECTED], J, state.heaviest)", "pass", f"{CORE_TESTS}/test_unknown_load.py",
     ),

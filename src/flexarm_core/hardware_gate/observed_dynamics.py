@@ -21,7 +21,9 @@ loses contradicts what was seen before. Two kinds are known, and then what was s
 A hand that is taken for lighter while a joint escapes after a calm time has picked up a load: this looks like a lighter
 hand, which is the opposite. If no single load explains what was seen (:attr:`ToolLoad.contradiction` above SURE within
 less than FILTER samples) and a joint escapes, a load was lost, and the effort that bore it throws the wrist within some
-periods. Then ``z`` and ``w`` are means since the contradiction began, and the next effort is right at once.
+periods. Then ``z`` and ``w`` are means since the contradiction began, and the next effort is right at once. If no joint
+escapes for RESTED while the contradiction grows as fast, what was seen is forgotten, too: a load that is not there any
+more, mixed with what was seen since, would throw the arm later.
 
 The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
 ``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . G^-1 y)`` is 1 for the right
@@ -61,6 +63,7 @@ SMOOTH, MEMORY = 0.5, 0.02  # weight of a new sample in what is compared, and [s
 COUNTS = 0.25  # fraction of the acceleration limits: smaller expected changes of the acceleration prove nothing
 ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the acceleration limits allow escape
 CALM = 0.02  # [s] after so long without an escape a hand that seems lighter may have picked up a load
+RESTED = 0.1  # [s] after so long without an escape a load that was seen to be another one is forgotten
 LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
 SURE = 30.0  # contradiction that only another load causes, within a few samples
 STEADY = 0.5  # [s] time constant of what lasts, and with which the share returns to its first value
@@ -108,6 +111,7 @@ class ObservedDynamics:
         self._count = PRIOR  # number of samples that the low passes are the mean of
         self._filled = 0.0  # weight of measurements in z and w; the rest is from before the first
         self._load.reset()
+        self._rested = 0.0  # time since a joint escaped [s]
         self._calm = 0.0  # time without an escape since a load was last forgotten [s]
         self._escapes, self._loaded, self._late = False, False, 0.0
         self.settling = SETTLING * max(FILTER * self._period, self._slowest)
@@ -242,10 +246,13 @@ class ObservedDynamics:
             self._escapes = escapes and not self._dynamics.model.m
             self._load.observe(state, w, change, z, dt, self.share, new=new, late=self._late, escapes=self._escapes)
             self._calm += 0.0 if escapes else dt
+            self._rested = 0.0 if escapes else self._rested + dt
             since = self._load.since
             if escapes and self._load.contradiction > SURE and since < FILTER:
                 self._memory[Z], self._memory[W] = self._memory[SINCE_Z] / since, self._memory[SINCE_W] / since
                 self._count, self._filled = since, 1.0
+                self._load.reset()
+            elif self._rested > RESTED and self._load.contradiction > SURE * max(since, 1):
                 self._load.reset()
             elif self._load.lacks and escapes and self._calm > CALM:
                 self._calm, self._filled = 0.0, 0.0

@@ -22,7 +22,7 @@ from flexarm_core.hardware_gate.load.candidates import (
     parameters,
     view_candidates,
 )
-from flexarm_core.hardware_gate.load.tool_load import PLAUSIBLE, ToolLoad, _wrench
+from flexarm_core.hardware_gate.load.tool_load import AROUND, PLAUSIBLE, ToolLoad, _expected, _wrench
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 
@@ -54,20 +54,32 @@ def test_the_wrench_of_a_body_is_that_of_newton_and_euler(seed):
     assert np.allclose(Y @ ten(load), expected.vector, atol=1e-12)
 
 
-def small_ball(rng: np.random.Generator, reach: float = 0.1) -> pin.Inertia:
+def small_ball(rng: np.random.Generator, square: float = 1.0) -> pin.Inertia:
+    """A ball with the square of its radius of gyration relative to the largest one."""
     mass = rng.uniform(0.5, 5.0)
-    return pin.Inertia(mass, rng.uniform(-reach, reach, 3), mass * BALL**2 * np.eye(3))
+    return pin.Inertia(mass, rng.uniform(-0.1, 0.1, 3), mass * square * BALL**2 * np.eye(3))
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_ball_has_the_parameters_and_the_joint_inertia_of_the_same_body(seed):
     rng = np.random.default_rng(seed)
-    load, J, theta, L = small_ball(rng), rng.standard_normal((6, 5)), np.zeros(10), np.zeros((5, 5))
-    place = np.append(load.lever, 0.1)
+    load, J, theta, L = small_ball(rng, 0.3), rng.standard_normal((6, 5)), np.zeros(10), np.zeros((5, 5))
+    place = np.append(load.lever, (0.1, -0.7))
     parameters(load.mass * np.exp(-0.1), place, theta)
     assert np.allclose(theta, ten(load), atol=1e-14)
     joint_inertia(load.mass * np.exp(-0.1), place, J, L)
     assert np.allclose(L, J.T @ load.matrix() @ J, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_inertia_expected_at_first_is_that_of_a_ball_at_a_random_lever(seed):
+    rng = np.random.default_rng(seed)
+    J, L, one, total = rng.standard_normal((6, 4)), np.zeros((4, 4)), np.zeros((4, 4)), np.zeros((4, 4))
+    _expected(2.0, J, L)
+    for _ in range(4000):
+        joint_inertia(2.0, np.append(rng.normal(0.0, AROUND, 3), (0.0, -1.0)), J, one)
+        total += one**2 / 4000
+    assert np.allclose(L, np.sqrt(total), rtol=0.05, atol=0.02)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -113,14 +125,15 @@ def test_the_candidates_of_a_load_seen_from_one_side_contain_all_that_explain_it
         assert np.allclose(moments, (load.mass * load.lever)[:2], atol=0.02 * moment + 0.01)
 
 
+@pytest.mark.parametrize("square", [1.0, 0.1])
 @pytest.mark.parametrize("seed", range(5))
-def test_a_load_is_found_from_the_torques_that_bear_it_in_motion(seed):
+def test_a_load_is_found_from_the_torques_that_bear_it_in_motion(seed, square):
     rng = np.random.default_rng(seed)
     text = UR10.read_text(encoding="utf-8")
     told, real = ArmModel(text, "tool0", GRAVITY), pin.buildModelFromXML(text)
     real.gravity.linear = GRAVITY
     frame = real.frames[real.getFrameId("tool0")]
-    load = small_ball(rng)
+    load = small_ball(rng, square)
     real.appendBodyToJoint(frame.parentJoint, load, frame.placement)
     limits = JointLimits(
         told.lower, told.upper, told.velocity_limit, np.full(6, 20.0), told.effort_limit, np.full(6, np.inf)
@@ -132,6 +145,9 @@ def test_a_load_is_found_from_the_torques_that_bear_it_in_motion(seed):
         beyond = pin.rnea(real, data, q, v, a) - told.effort_on_resting_base(state, np.zeros(6)) + told.D_m * v
         estimate.observe(state, beyond, np.zeros(6), a, 0.002)
     assert np.allclose(estimate.parameters[:4], ten(load)[:4], rtol=0.05, atol=0.01)
+    found = estimate.parameters
+    spun = found[4] + found[5] + found[6] - 2.0 * found[1:4] @ found[1:4] / found[0]
+    assert abs(spun / (3.0 * found[0] * BALL**2) - square) < 0.3
 
 
 def test_a_hand_lighter_than_told_is_no_load():

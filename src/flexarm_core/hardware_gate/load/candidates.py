@@ -1,15 +1,19 @@
 r"""Candidates for a load that nobody told: small balls of all masses, each with the levers that explain what was seen.
 
-A ball of mass ``m`` with its center at ``c`` in the axes of the tool has the parameters ``theta(m, c) = [m, m c, I]``,
-``I = m (|c|^2 1 - c c^T + BALL^2 1)``. With the information ``A`` and the sum ``s`` of all observations
-(:mod:`flexarm_core.hardware_gate.load.tool_load`), its cost, a negative log-likelihood, is
+A ball of mass ``m`` with its center at ``c`` in the axes of the tool and the radius of gyration ``k`` has the
+parameters ``theta(m, c, k) = [m, m c, I]``, ``I = m (|c|^2 1 - c c^T + k^2 1)``. With the information ``A`` and the sum
+``s`` of all observations (:mod:`flexarm_core.hardware_gate.load.tool_load`), its cost, a negative log-likelihood, is
 
-    1/2 theta . A theta - theta . s + 1/2 |c|^2 / LEVER^2 + 1/2 r^2 / SCALE^2
+    1/2 theta . A theta - theta . s + 1/2 |c|^2 / LEVER^2 + 1/2 r^2 / SCALE^2 + 1/2 u^2 / ROUND^2
 
-with ``r = log(m / m_k)``. The masses ``m_k`` stand on a logarithmic grid. No load costs 0. For each mass, several
-balls ``[c, r]`` are kept, each improved by steps of Gauss and Newton, and one more is tried at each observation, from a
-point that no other one began at: loads that differ much may explain the same, as a wrist in free fall tells nothing of
-a mass.
+with ``r = log(m / m_k)`` and ``u = (k / BALL)^2 - 1``. The masses ``m_k`` stand on a logarithmic grid. No load costs 0.
+For each mass, several balls ``[c, r, u]`` are kept, each improved by steps of Gauss and Newton, and one more is tried
+at each observation, from a point that no other one began at: loads that differ much may explain the same, as a wrist in
+free fall tells nothing of a mass.
+
+A load that is nearly a point hardly resists the rotation of a light wrist; as a ball of fixed radius it would cost
+much. A load of a larger radius has a lever that explains it, and a radius without bound would also explain a load that
+was lost.
 """
 
 from __future__ import annotations
@@ -24,7 +28,8 @@ from flexarm_core.types import Array
 
 MASSES, BALLS = 11, 5  # numbers of masses, and of balls for each
 HEAVIEST, FACTOR = 0.6, 1.6  # largest mass, as a fraction of the arm's, and ratio of neighbors
-REACH, BALL, LEVER = 0.25, 0.02, 0.1  # [m] farthest center, radius of gyration, and standard deviation of ``c``
+REACH, BALL, LEVER = 0.25, 0.02, 0.1  # [m] farthest center, largest radius of gyration, standard deviation of ``c``
+ROUND, SMALLEST = 3.0, -0.91  # standard deviation and least value of ``(k / BALL)^2 - 1``, which is 0 at most
 SCALE = 0.25  # standard deviation of the logarithm of a mass about that of the grid
 SPREAD = 0.15  # [m] centers are tried within this distance in each axis
 STEPS = 3  # of Gauss and Newton for a new ball; a kept one makes one at each observation
@@ -36,7 +41,7 @@ class Candidates(NamedTuple):
     """Loads that may be there."""
 
     mass: Annotated[Array, 11]  # [kg] of the grid
-    ball: Annotated[Array, 11, 5, 4]  # center [m] in the axes of the tool, and log(m / m_k)
+    ball: Annotated[Array, 11, 5, 5]  # center [m] in the axes of the tool, log(m / m_k), and (k / BALL)^2 - 1
     cost: Annotated[Array, 11, 5]  # negative log-likelihood
     hand: Annotated[Array, 10]  # parameters of the told hand
     tried: Annotated[Array, 1]  # number of points that were tried
@@ -63,7 +68,7 @@ def fit(candidates: Candidates, information: Array, seen: Array) -> None:
         information: (10, 10) sum of ``Y^T Y / variance`` over the observations.
         seen: (10,) sum of ``Y^T lacking / variance``.
     """
-    start, new = np.zeros(4), np.empty(4)
+    start, new = np.zeros(5), np.empty(5)
     for _ in range(1 if candidates.tried[0] else BALLS):
         candidates.tried[0] += 1.0
         _halton(candidates.tried[0], start)
@@ -73,7 +78,7 @@ def fit(candidates: Candidates, information: Array, seen: Array) -> None:
 
 @inlined_kernel
 def _halton(count: float, start: Array) -> None:
-    """Write the center of a number of Halton's sequence into a ball (4,)."""
+    """Write the center of a number of Halton's sequence into a ball (5,)."""
     for i in range(3):
         start[i], part, rest = 0.0, 1.0, count
         base = 2.0 if i == 0 else (3.0 if i == 1 else 5.0)
@@ -116,19 +121,19 @@ def _near(one: Array, other: Array) -> bool:
 
 @allocating_kernel
 def _improve(information: Array, seen: Array, mass: float, ball: Array, steps: int) -> float:
-    """Move a ball (4,) by a number of steps, each only if it costs less, and return its cost."""
-    slope, H, new = np.empty(4), np.empty((4, 4)), np.empty(4)
-    D, moved, theta, misfit = np.empty((10, 4)), np.empty((10, 4)), np.empty(10), np.empty(10)
+    """Move a ball (5,) by a number of steps, each only if it costs less, and return its cost."""
+    slope, H, new = np.empty(5), np.empty((5, 5)), np.empty(5)
+    D, moved, theta, misfit = np.empty((10, 5)), np.empty((10, 5)), np.empty(10), np.empty(10)
     cost = _cost(information, seen, mass, ball, theta, misfit)
     for _ in range(steps):
         _derivative(theta, ball, D)
         for k in range(10):
-            for i in range(4):
+            for i in range(5):
                 moved[k, i] = 0.0
                 for m in range(10):
                     moved[k, i] += information[k, m] * D[m, i]
-        for i in range(4):
-            weight = 1.0 / LEVER**2 if i < 3 else 1.0 / SCALE**2
+        for i in range(5):
+            weight = 1.0 / LEVER**2 if i < 3 else (1.0 / SCALE**2 if i == 3 else 1.0 / ROUND**2)
             slope[i] = -weight * ball[i]
             for k in range(10):
                 slope[i] -= D[k, i] * misfit[k]
@@ -136,19 +141,20 @@ def _improve(information: Array, seen: Array, mass: float, ball: Array, steps: i
                 H[i, j] = weight if i == j else 0.0
                 for k in range(10):
                     H[i, j] += D[k, i] * moved[k, j]
-        cholesky(H, 4)
-        cholesky_solve(H, slope, 4)
+        cholesky(H, 5)
+        cholesky_solve(H, slope, 5)
         far = 0.0
         for i in range(3):
             new[i] = ball[i] + slope[i]
             far += new[i] * new[i]
         new[3] = min(max(ball[3] + slope[3], -np.log(FACTOR)), np.log(FACTOR))
+        new[4] = min(max(ball[4] + slope[4], SMALLEST), 0.0)
         if far > REACH * REACH:
             for i in range(3):
                 new[i] *= REACH / np.sqrt(far)
         found = _cost(information, seen, mass, new, theta, misfit)
         if not found < cost:
-            for i in range(4):  # too far
+            for i in range(5):  # too far
                 new[i] = ball[i] + 0.25 * (new[i] - ball[i])
             found = _cost(information, seen, mass, new, theta, misfit)
         if not found < cost:
@@ -159,10 +165,10 @@ def _improve(information: Array, seen: Array, mass: float, ball: Array, steps: i
 
 @kernel
 def _cost(information: Array, seen: Array, mass: float, ball: Array, theta: Array, misfit: Array) -> float:
-    """Return the cost of a ball (4,); also write its parameters (10,) and ``A theta - s`` (10,)."""
+    """Return the cost of a ball (5,); also write its parameters (10,) and ``A theta - s`` (10,)."""
     parameters(mass, ball, theta)
     cost = 0.5 * (ball[0] * ball[0] + ball[1] * ball[1] + ball[2] * ball[2]) / LEVER**2
-    cost += 0.5 * ball[3] * ball[3] / SCALE**2
+    cost += 0.5 * ball[3] * ball[3] / SCALE**2 + 0.5 * ball[4] * ball[4] / ROUND**2
     for k in range(10):
         misfit[k] = 0.0
         for m in range(10):
@@ -174,26 +180,26 @@ def _cost(information: Array, seen: Array, mass: float, ball: Array, theta: Arra
 
 @kernel
 def parameters(mass: float, ball: Array, theta: Array) -> None:
-    """Write the parameters (10,) of a ball (4,): ``[m, m c, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz]``."""
+    """Write the parameters (10,) of a ball (5,): ``[m, m c, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz]``."""
     m, c = mass * np.exp(ball[3]), ball
     theta[0] = m
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         theta[1 + i] = m * c[i]
-        theta[4 + i] = m * (c[j] * c[j] + c[k] * c[k] + BALL * BALL)
+        theta[4 + i] = m * (c[j] * c[j] + c[k] * c[k] + BALL * BALL * (1.0 + c[4]))
     theta[7], theta[8], theta[9] = -m * c[0] * c[1], -m * c[0] * c[2], -m * c[1] * c[2]
 
 
 @inlined_kernel
 def _derivative(theta: Array, c: Array, D: Array) -> None:
-    """Write the derivative (10, 4) of the parameters (10,) by center and logarithm of the mass."""
+    """Write the derivative (10, 5) of the parameters (10,) by center and logarithm of the mass."""
     m = theta[0]
     for k in range(10):
         for i in range(3):
             D[k, i] = 0.0
-        D[k, 3] = theta[k]
+        D[k, 3], D[k, 4] = theta[k], 0.0
     for i in range(3):
-        D[1 + i, i] = m
+        D[1 + i, i], D[4 + i, 4] = m, m * BALL * BALL
         for j in range(3):
             if j != i:
                 D[4 + i, j] = 2.0 * m * c[j]
@@ -204,7 +210,7 @@ def _derivative(theta: Array, c: Array, D: Array) -> None:
 
 @allocating_kernel
 def joint_inertia(mass: float, ball: Array, J: Array, L: Array) -> None:
-    """Write the inertia (n, n) that a ball (4,) adds to the joints; ``J``: (6, n) Jacobian in the axes of the tool."""
+    """Write the inertia (n, n) that a ball (5,) adds to the joints; ``J``: (6, n) Jacobian in the axes of the tool."""
     n, m = J.shape[1], mass * np.exp(ball[3])
     at = np.empty((3, n))  # Jacobian of the center: v + w x c
     for j in range(n):
@@ -215,7 +221,7 @@ def joint_inertia(mass: float, ball: Array, J: Array, L: Array) -> None:
         for j in range(i + 1):
             total = 0.0
             for k in range(3):
-                total += at[k, i] * at[k, j] + BALL * BALL * J[3 + k, i] * J[3 + k, j]
+                total += at[k, i] * at[k, j] + BALL * BALL * (1.0 + ball[4]) * J[3 + k, i] * J[3 + k, j]
             L[i, j] = L[j, i] = m * total
 
 

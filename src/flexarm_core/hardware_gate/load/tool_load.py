@@ -30,8 +30,10 @@ after. So the cost of the likeliest explanation is watched. For one load it rise
 independent torques, on average. What it rises beyond that is summed, never below zero (CUSUM; Page 1954, Biometrika
 41(1/2)). The sum says how much contradicts one load, and the time since it was zero says how abruptly.
 
-What an error of the accelerations means depends on the load that is sought. If the told arm alone counted before
-anything was seen, the first observations would seem so exact that no heavy load explains them, then or later.
+What an error of the accelerations means depends on the load that is sought: it moves the load at its lever, so that an
+error of the first joints becomes a torque of the last one. If the told arm alone counted before anything was seen, or a
+load without a lever, the first observations would seem so exact that no heavy load explains them, then or later. So
+each element of the inertia counts as large as in any load within POSSIBLE of the least cost.
 """
 
 from __future__ import annotations
@@ -74,6 +76,7 @@ QUIET, NOISY = 3e-4, 10.0  # least noise of a velocity as a fraction of its limi
 CALMS = 0.05  # weight of a new sample in the noise
 UNSURE, LAG = 0.003, 0.5  # fraction of an acceleration that may be wrong, and the same per angle turned in the filter
 PLAUSIBLE = 3.0  # largest excess of a cost: a log-likelihood ratio
+POSSIBLE = 4.0  # the same for a load by which errors of accelerations are weighed
 LIKELY = 1.5  # least lead of the cost of a lighter hand over all other costs, to be used while a joint escapes
 STEP = 0.35  # fraction of the velocity limits that a correction for a load that is not there may change a velocity by
 MISSING = 0.9  # largest share of the told hand that may not be there
@@ -112,7 +115,7 @@ class _State(NamedTuple):
     seen: Annotated[Array, 10]  # A^T lacking / variance
     before: Annotated[Array, "n"]  # last accelerations
     noise: Annotated[Array, "n"]  # mean change of the accelerations within a sample
-    heaviest: Annotated[Array, "n", "n"]  # inertia of the plausible load that adds most
+    heaviest: Annotated[Array, "n", "n"]  # largest magnitude of each element of the inertia of a possible load
     inertia: Annotated[Array, "n", "n"]  # of the load that is used
     least: Annotated[Array, "n", "n"]  # of the one that adds least
     missing: Annotated[Array, "n", "n"]  # inertia that the hand lacks
@@ -344,13 +347,21 @@ def _eliminate(given: _Inputs, state: _State) -> float:
 
 @inlined_kernel
 def _expected(mass: float, J: Array, L: Array) -> None:
-    """Write the inertia (n, n) of a load before anything was seen, with a lever AROUND in all directions."""
+    """Write the root mean square (n, n) of the inertia of a load before anything was seen.
+
+    Its lever ``c`` is AROUND in all directions. What joint ``i`` does to joint ``j`` has the mean
+    ``m (v_i . v_j + AROUND^2 w_i . w_j)`` and changes with ``m c . (v_j x w_i + v_i x w_j)``.
+    """
     n = J.shape[1]
     for i in range(n):
         for j in range(n):
-            L[i, j] = 0.0
+            mean, square = 0.0, 0.0
             for k in range(3):
-                L[i, j] += mass * (J[k, i] * J[k, j] + AROUND * AROUND * J[3 + k, i] * J[3 + k, j])
+                a, b = (k + 1) % 3, (k + 2) % 3
+                mean += J[k, i] * J[k, j] + AROUND * AROUND * J[3 + k, i] * J[3 + k, j]
+                lever = J[a, j] * J[3 + b, i] - J[b, j] * J[3 + a, i] + J[a, i] * J[3 + b, j] - J[b, i] * J[3 + a, j]
+                square += (AROUND * lever) ** 2
+            L[i, j] = mass * np.sqrt(mean * mean + square)
 
 
 @inlined_kernel
@@ -378,7 +389,7 @@ def _tool_motion(
 
 @inlined_kernel
 def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, table: Array) -> float:
-    """Write the inertia that is used, that of the heaviest plausible load, and the likeliest parameters.
+    """Write the inertia that is used, the largest elements of that of possible loads, and the likeliest parameters.
 
     Returns what the likeliest explanation costs less than no load does, as a number that is not positive.
     """
@@ -396,7 +407,7 @@ def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, tab
     slope, curvature = slope - state.shaken[0], max(curvature - state.shaken[1], 1e-300)
     share = min(max(-slope, 0.0) / curvature, MISSING)
     nothing = share * (slope + 0.5 * share * curvature)
-    least, likeliest, lightest, heaviest, rigid = nothing, NEVER, 0.0, 0.0, given.size == n
+    least, likeliest, lightest, loaded, rigid = nothing, NEVER, 0.0, False, given.size == n
     state.parameters[:] = 0.0
     for a in range(MASSES):
         for b in range(BALLS):
@@ -409,17 +420,19 @@ def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, tab
         lightest = np.inf
     for a in range(MASSES):
         for b in range(BALLS):
-            if candidates.cost[a, b] > least + PLAUSIBLE:
+            if candidates.cost[a, b] > least + POSSIBLE:
                 continue
             joint_inertia(candidates.mass[a], candidates.ball[a, b], J, L)
-            added = _trace(inverse, L)
+            for i in range(n):
+                for j in range(n):
+                    state.heaviest[i, j] = max(state.heaviest[i, j], abs(L[i, j]))
+            if candidates.cost[a, b] > least + PLAUSIBLE:
+                continue
+            added, loaded = _trace(inverse, L), True
             if added < lightest:
                 lightest = added
                 state.inertia[:] = L
-            if added > heaviest:
-                heaviest = added
-                state.heaviest[:] = L
-    proven = nothing < -PLAUSIBLE and heaviest == 0.0
+    proven = nothing < -PLAUSIBLE and not loaded
     likely = given.escapes and nothing < min(likeliest, 0.0) - LIKELY
     if rigid and (proven or likely):
         if not given.escapes:  # the lightest plausible one
