@@ -55,6 +55,15 @@ def test_an_honest_sensor_is_not_doubted(scale, late, seed):
         before = now
 
 
+@pytest.mark.parametrize("period", [0.05, 0.1])
+def test_a_sensor_that_reads_zero_is_found_at_a_slow_rate(period):
+    checked, found = check(), -1
+    for tick in range(1, 8):
+        before, now = (state(k, [1.5 * k * period, 0.0], [0.0, 0.0]) for k in (tick - 1, tick))
+        found = max(found, checked.on_state(before, now, period * (1.01 if tick % 2 else 0.99)))
+    assert found == 0
+
+
 @pytest.mark.parametrize("jump", [0.055, 0.075])
 def test_stamps_that_jump_ahead_once_are_not_taken_for_a_sensor_that_lies(jump):
     checked, before = check(), None

@@ -13,7 +13,7 @@ from flexarm_core.types import ArmState, Array
 
 WINDOWS = (0.2, 0.04)  # [s] time constants with which motion is forgotten
 WILD = 2.0  # multiple of the velocity limit that no joint reaches
-LONGEST = 0.05  # [s] between two states: a longer time shows nothing, and stamps may have jumped
+LONGEST, USUAL = 0.05, 2.0  # [s] and multiple of the last time between two states: a longer one shows nothing
 RECENT = 0.02  # [s] the same for the rate of the position
 SHARE = 0.3  # fraction of the motion by which position and velocity may differ: scale and delay of the velocity
 RESOLUTION = 0.004  # [rad | m] difference that is always allowed
@@ -27,7 +27,8 @@ class VelocityCheck:
     With weights that fade over each of WINDOWS, ``|sum (dq - v dt)|`` may be SHARE of ``sum max(|dq|, |v dt|)``, and a
     rest for noise and sampling. The long window finds what is wrong by little, or on a slow joint; the short one finds
     it soon on a fast joint, whatever moved before. Of a moving joint a velocity that reads 0 shows within 0.1 s, one
-    that reads half within 0.2 s, and one that stands still once the joint has changed its velocity by that share.
+    that reads half within 0.2 s, and one that stands still once the joint has changed its velocity by that share. A
+    time between two states that is much longer than the one before is left out: the stamps may have jumped.
     """
 
     def __init__(self, limits: JointLimits) -> None:
@@ -42,13 +43,15 @@ class VelocityCheck:
     def reset(self) -> None:
         """Forget all motion."""
         self._memory[:] = 0.0
+        self._last = 0.0  # time between the two states before [s]
 
     def on_state(self, before: ArmState, state: ArmState, dt: float) -> int:
         """Return the first joint whose position and velocity contradict each other ``dt`` [s] after a state, or -1."""
-        if (dt := number("dt", dt)) > LONGEST:
+        longest, self._last = max(LONGEST, USUAL * self._last), number("dt", dt)
+        if dt > longest:
             return -1
         parts = before.position, before.velocity, state.position, state.velocity
-        return int(_add(self._table, *parts, dt, self._memory))
+        return int(_add(self._table, *parts, self._last, self._memory))
 
     def velocity(self, state: ArmState) -> Array:
         """Return the velocities (n,) to brake from: measured ones, or the rate of the position where that is larger.
