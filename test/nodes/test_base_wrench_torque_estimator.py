@@ -381,17 +381,13 @@ def test_parameters_without_meaning_are_refused(sensed):
 
 def test_the_present_wrench_of_a_free_arm_at_rest_becomes_the_bias_in_either_convention(sensed):
     arm, bias = sensed, np.array([1.0, -2.0, 3.0, 0.1, 0.2, -0.3])
-    client = arm.live.node.create_client(Trigger, f"/{NODE}/zero_wrench")
 
     def zero():
-        future = client.call_async(Trigger.Request())
-        arm.live.until(future.done, "the answer of the service")
-        return future.result()
+        return arm.live.graph.call(Trigger, f"/{NODE}/zero_wrench", Trigger.Request())
 
     gravity = Core("arm_7r").gravity_wrench(BENT)
     for convention, sign in (("robot_on_base", 1.0), ("base_on_robot", -1.0)):
         arm.configure(wrench_convention=convention)
-        arm.live.until(client.service_is_ready, "the service")
         answer = zero()
         assert not answer.success and answer.message == "no joint state has come yet"
         for _ in range(20):

@@ -179,11 +179,8 @@ def test_behaviors_of_the_parameters_begin_with_the_node_and_are_retuned_by_them
 
 
 def described(live, name: str):
-    client = live.node.create_client(DescribeParameters, f"{NODE}/describe_parameters")
-    live.until(client.service_is_ready, "describe_parameters")
-    future = client.call_async(DescribeParameters.Request(names=[name]))
-    live.until(future.done, "a description")
-    return future.result().descriptors[0]
+    request = DescribeParameters.Request(names=[name])
+    return live.graph.call(DescribeParameters, f"{NODE}/describe_parameters", request).descriptors[0]
 
 
 def test_a_node_whose_parameters_cannot_be_had_does_not_configure_and_says_why(live):

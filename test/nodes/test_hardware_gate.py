@@ -208,11 +208,7 @@ def test_use_sim_time_cannot_change_while_the_gate_is_active(live, shared):
 
 
 def reset_gate(gate) -> Trigger.Response:
-    client = gate.node.create_client(Trigger, "/hardware_gate/reset")
-    gate.until(client.service_is_ready, "the service")
-    answered = client.call_async(Trigger.Request())
-    gate.until(answered.done, "an answer")
-    return answered.result()
+    return gate.graph.call(Trigger, "/hardware_gate/reset", Trigger.Request())
 
 
 def test_a_second_writer_trips_the_gate_until_it_has_gone_and_somebody_has_looked(gate):

@@ -195,15 +195,11 @@ def test_references_in_the_frame_of_the_room_are_held_against_the_base_that_swin
 
 
 def test_solve_ik_finds_joints_of_a_pose_and_says_why_not(arm):
-    client = arm.live.node.create_client(SolveIk, f"/{NODE}/solve_ik")
-    arm.live.until(client.service_is_ready, "the service")
 
     def ask(p, R, frame="", **request):
         message = SolveIk.Request(**request)
         message.pose.header.frame_id, message.pose.pose = frame, pose_message(p, R)
-        future = client.call_async(message)
-        arm.live.until(future.done, "the solution")
-        return future.result()
+        return arm.live.graph.call(SolveIk, f"/{NODE}/solve_ik", message)
 
     wanted = arm.chain.pose(np.array([-1.0, 0.6, 1.0, 2.0, -0.9, 1.5]))
     assert "no joint state has come yet" in ask(*wanted).message

@@ -102,7 +102,7 @@ class SensedArm:
         self.begun = False
 
     def state(self) -> int:
-        answer = self.live.graph._call(GetState, f"/{NODE}/get_state", GetState.Request(), 10.0)
+        answer = self.live.graph.call(GetState, f"/{NODE}/get_state", GetState.Request(), 10.0)
         return answer.current_state.id
 
     def unconfigure(self) -> None:
@@ -138,7 +138,7 @@ class SensedArm:
     def parameters(self, *names: str) -> dict[str, Any]:
         """Values of the node's parameters."""
         request = GetParameters.Request(names=names)
-        answer = self.live.graph._call(GetParameters, f"/{NODE}/get_parameters", request, 10.0)
+        answer = self.live.graph.call(GetParameters, f"/{NODE}/get_parameters", request, 10.0)
         values = (parameter_value_to_python(value) for value in answer.values)
         return {
             name: list(value) if isinstance(value, array) else value for name, value in zip(names, values, strict=True)

@@ -82,7 +82,7 @@ class Graph:
         """
         goal, deadline = STATES[transition], time.monotonic() + timeout
         while time.monotonic() < deadline:
-            state = self._call(GetState, f"{name}/get_state", GetState.Request(), timeout).current_state.id
+            state = self.call(GetState, f"{name}/get_state", GetState.Request(), timeout).current_state.id
             if state == goal:
                 return
             request = ChangeState.Request()
@@ -101,7 +101,7 @@ class Graph:
         """
         parameters = [Parameter(key, value=value).to_parameter_msg() for key, value in values.items()]
         request = SetParametersAtomically.Request(parameters=parameters)
-        answer = self._call(SetParametersAtomically, f"{name}/set_parameters_atomically", request, timeout)
+        answer = self.call(SetParametersAtomically, f"{name}/set_parameters_atomically", request, timeout)
         if not answer.result.successful:
             raise GraphError(f"node '{name}' refused {values}: {answer.result.reason}")
 
@@ -111,7 +111,7 @@ class Graph:
         Raises:
             GraphError: the plant rejected the request, or did not answer.
         """
-        answer = self._call(AdvanceSimulation, f"{plant}/advance", AdvanceSimulation.Request(until=until), timeout)
+        answer = self.call(AdvanceSimulation, f"{plant}/advance", AdvanceSimulation.Request(until=until), timeout)
         if not answer.success:
             raise GraphError(f"node '{plant}' refused to run: {answer.message}")
 
@@ -121,12 +121,16 @@ class Graph:
         Raises:
             GraphError: the plant is not waiting for a command, or did not answer.
         """
-        answer = self._call(Trigger, f"{plant}/go_on", Trigger.Request(), PATIENCE)
+        answer = self.call(Trigger, f"{plant}/go_on", Trigger.Request())
         if not answer.success:
             raise GraphError(f"node '{plant}' does not go on: {answer.message}")
 
-    def _call(self, service: Any, name: str, request: Any, timeout: float) -> Any:
-        """Call an idempotent service; repeat the request if no answer arrives."""
+    def call(self, service: Any, name: str, request: Any, timeout: float = PATIENCE) -> Any:
+        """Call an idempotent service; repeat the request if no answer arrives.
+
+        Raises:
+            GraphError: no answer arrived within the timeout [s].
+        """
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             answer = self._ask(service, name, request, ANSWER_WITHIN)
