@@ -252,7 +252,7 @@ class ObservedDynamics:
                 self._memory[Z], self._memory[W] = self._memory[SINCE_Z] / since, self._memory[SINCE_W] / since
                 self._count, self._filled = since, 1.0
                 self._load.reset()
-            elif self._rested > RESTED and self._load.contradiction > SURE * max(since, 1):
+            elif self._rested > RESTED and self._load.contradiction > SURE * max(since, FILTER):
                 self._load.reset()
             elif self._load.lacks and escapes and self._calm > CALM:
                 self._calm, self._filled = 0.0, 0.0
