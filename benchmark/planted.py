@@ -382,7 +382,7 @@ PLANTED = (
     ),
     Planted(
         "a load that is nearly a point is taken for a larger ball", f"{GATE}/load/candidates.py",
-        "new[4] = min(max(ball[4] + slope[4], SMALLEST), 0.0)", "new[4] = 0.0", f"{CORE_TESTS}/test_tool_load.py",
+        "new[4] = min(max(ball[4] + slope[4], SMALLEST), LARGEST)", "new[4] = 0.0", f"{CORE_TESTS}/test_tool_load.py",
     ),
     Planted(
         "a heavy load is sought with the noise of none", f"{GATE}/load/tool_load.py",

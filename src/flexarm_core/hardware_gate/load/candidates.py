@@ -12,8 +12,7 @@ at each observation, from a point that no other one began at: loads that differ 
 free fall tells nothing of a mass.
 
 A load that is nearly a point hardly resists the rotation of a light wrist; as a ball of fixed radius it would cost
-much. A load of a larger radius has a lever that explains it, and a radius without bound would also explain a load that
-was lost.
+much. Radii are bounded: without, one would also explain a load that was lost.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from flexarm_core.types import Array
 
 MASSES, BALLS = 11, 5  # numbers of masses, and of balls for each
 HEAVIEST, FACTOR = 0.6, 1.6  # largest mass, as a fraction of the arm's, and ratio of neighbors
-REACH, BALL, LEVER = 0.25, 0.02, 0.1  # [m] farthest center, largest radius of gyration, standard deviation of ``c``
-ROUND, SMALLEST = 3.0, -0.91  # standard deviation and least value of ``(k / BALL)^2 - 1``, which is 0 at most
+REACH, BALL, LEVER = 0.25, 0.02, 0.1  # [m] farthest center, usual radius of gyration, standard deviation of ``c``
+ROUND, SMALLEST, LARGEST = 3.0, -0.91, 4.0  # standard deviation and bounds of ``(k / BALL)^2 - 1``
 SCALE = 0.25  # standard deviation of the logarithm of a mass about that of the grid
 SPREAD = 0.15  # [m] centers are tried within this distance in each axis
 STEPS = 3  # of Gauss and Newton for a new ball; a kept one makes one at each observation
@@ -148,7 +147,7 @@ def _improve(information: Array, seen: Array, mass: float, ball: Array, steps: i
             new[i] = ball[i] + slope[i]
             far += new[i] * new[i]
         new[3] = min(max(ball[3] + slope[3], -np.log(FACTOR)), np.log(FACTOR))
-        new[4] = min(max(ball[4] + slope[4], SMALLEST), 0.0)
+        new[4] = min(max(ball[4] + slope[4], SMALLEST), LARGEST)
         if far > REACH * REACH:
             for i in range(3):
                 new[i] *= REACH / np.sqrt(far)
