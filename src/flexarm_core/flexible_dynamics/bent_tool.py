@@ -9,13 +9,30 @@ first order in the modal coordinates ``eta``, summed over the flexible links und
 
 from __future__ import annotations
 
+from typing import Annotated, NamedTuple
+
 import numpy as np
 
+from flexarm_core.compiled import allocating_kernel, pack, views
 from flexarm_core.entrance import finite
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.robot.description import RobotDescription
-from flexarm_core.robot.kinematic_chain import joints_inboard, kinematic_chain
+from flexarm_core.robot.kinematic_chain import COLUMNS, joints_inboard, kinematic_chain, link_pose
 from flexarm_core.types import Array
+
+
+class BentLink(NamedTuple):
+    """A flexible link under the tool."""
+
+    first: int  # index of its first mode
+    modes: int
+    joints: int  # inboard of the link
+    chain: Annotated[Array, "joints + 1", COLUMNS]  # to the link, see KinematicChain
+    node: Annotated[Array, 3]  # where the next joint is mounted, frame of the link [m]
+    influence: Annotated[Array, 6, "modes"]  # of the modes on the node
+
+
+view_bent_link = views(BentLink)
 
 
 class BentTool:
@@ -42,7 +59,7 @@ class BentTool:
         begin[:3, :3], begin[:3, 3] = rotation.T, -rotation.T @ position
         self._still, self._tool = still, kinematic_chain(description, tool, names, begin)
         carriers = {joint.parent: joint for joint in joints_inboard(description, tool, description.root)}
-        self._links = []
+        self._links: list[Array] = []
         modes: list[str] = []
         for link in (joint.child for joint in description.joints.values() if joint.child in flexible):
             data, first = flexible[link], len(modes)
@@ -50,8 +67,9 @@ class BentTool:
             if link in carriers:
                 node = data.nearest_node(carriers[link].transform_child_to_parent[:3, 3])
                 influence = np.vstack((data.translation[node], data.rotation[node]))
-                chain = kinematic_chain(description, link, names, begin)
-                self._links.append((chain, slice(first, len(modes)), data.position[node], influence))
+                chain = kinematic_chain(description, link, names, begin).links
+                count, joints = len(modes) - first, len(chain) - 1
+                self._links.append(pack(BentLink(first, count, joints, chain, data.position[node], influence)))
         self.modes = tuple(modes)
 
     def shift(self, position: Array, modal_position: Array) -> Array:
@@ -66,9 +84,19 @@ class BentTool:
         """
         position = finite("position", position, len(self._still))
         eta, shift = finite("modal_position", modal_position, len(self.modes)), np.zeros(3)
-        tool = self._tool.motion_of(position, self._still)[0]
-        for chain, modes, node, influence in self._links:
-            origin, R, *_ = chain.motion_of(position, self._still)
-            (tx, ty, tz, rx, ry, rz), (x, y, z) = influence @ eta[modes], (tool - origin) @ R - node
-            shift += R @ (tx + ry * z - rz * y, ty + rz * x - rx * z, tz + rx * y - ry * x)
+        tool = self._tool.pose_of(position)[0]
+        for link in self._links:
+            _displace(link, position, eta, tool, shift)
         return shift
+
+
+@allocating_kernel
+def _displace(link: Array, q: Array, eta: Array, tool: Array, shift: Array) -> None:
+    """Add what a link does to the displacement (3,) of the tool, which is at ``tool`` (3,); see :class:`BentLink`."""
+    b, origin, R = view_bent_link(link), np.empty(3), np.empty((3, 3))
+    link_pose(b.chain, q, origin, R)
+    moved = np.dot(b.influence, eta[b.first : b.first + b.modes])
+    tx, ty, tz, rx, ry, rz = moved[0], moved[1], moved[2], moved[3], moved[4], moved[5]
+    lever = np.dot(tool - origin, R) - b.node
+    x, y, z = lever[0], lever[1], lever[2]
+    shift += np.dot(R, np.array((tx + ry * z - rz * y, ty + rz * x - rx * z, tz + rx * y - ry * x)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -330,14 +331,16 @@ class RedundancySolver:
     def _status(self, axes: NDArray[np.bool_], before: Array, dt: float, least: float) -> RedundancyStatus:
         error, held = np.where(axes, self._tracked.error, 0.0), np.empty(self.chain.n, dtype=bool)
         _find_held(self._limits, self.position, self.velocity, before, dt, held)
-        rows = [row for row in zip(ROW_NAMES, axes.tolist(), *self._share.tolist(), strict=True) if row[1]]
+        kept, got = self._share.tolist()
+        whole = min(kept) == min(got) == 1.0
+        rows = [] if whole else [row for row in zip(ROW_NAMES, axes.tolist(), kept, got, strict=True) if row[1]]
         return RedundancyStatus(
             position_error=error[:3],
             rotation_error=error[3:],
             dropped=tuple(name for name, _, kept, _ in rows if kept == 0.0),
             damped=tuple(name for name, _, kept, _ in rows if 0.0 < kept < 1.0),
             cut=tuple(name for name, _, _, got in rows if got < 1.0),
-            limited=tuple(name for name, at in zip(self.chain.joint_names, held.tolist(), strict=True) if at),
+            limited=tuple(compress(self.chain.joint_names, held.tolist())),
             condition_number=_condition(self.chain.links, self.position, axes, self._config.length_scale),
             least_row=least,
         )

@@ -72,11 +72,14 @@ class PathWatch:
         self._stamp = state.stamp
         shift = self._shift(flexible, state, tool.frame)
         if tolerance > 0.0:
-            position = self._model.tool_kinematics(state, tool.frame).position
-            away = float(np.linalg.norm((tool.position - position - shift)[tool.axes[:3]]))
-            far = away > (RESUME * tolerance if self.off else tolerance)
-            over = "" if away > tolerance else f", cleared below {1e3 * RESUME * tolerance:.3g} mm"
-            self.off = f"the tool is {1e3 * away:.2g} mm from its path, tolerance {1e3 * tolerance:.3g} mm{over}" * far
+            position, _ = self._model.tool_pose(state, tool.frame)
+            beside = (tool.position - position - shift)[tool.axes[:3]]
+            away = math.sqrt(beside.dot(beside))
+            if away > (RESUME * tolerance if self.off else tolerance):
+                over = "" if away > tolerance else f", cleared below {1e3 * RESUME * tolerance:.3g} mm"
+                self.off = f"the tool is {1e3 * away:.2g} mm from its path, tolerance {1e3 * tolerance:.3g} mm{over}"
+            else:
+                self.off = ""
         else:
             self.off = ""
         if bandwidth == 0.0 or self._bent is None:

@@ -30,6 +30,7 @@ from flexarm_core.behavior_impedance.behavior import Arm
 from flexarm_core.behavior_impedance.warm_up import load_compiled
 from flexarm_core.behavior_impedance.wrench.tool_wrench import ToolWrench
 from flexarm_core.flexible_dynamics import integration, recursion
+from flexarm_core.flexible_dynamics.bent_tool import BentTool
 from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
@@ -115,6 +116,7 @@ def compile_dynamics() -> None:
     recursion.forward_dynamics(*model.arrays, x, v, effort, acceleration)
     for steps in (integration.runge_kutta, integration.implicit_midpoint):
         steps(*model.arrays, x, v, effort, 1e-4, 1, np.empty((6, model.size)))
+    BentTool(parse_robot_description(TWO_LINKS)).shift(np.zeros(2), np.zeros(2))
 
 
 def compile_redundancy() -> None:

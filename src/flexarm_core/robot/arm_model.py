@@ -354,24 +354,33 @@ class ArmModel:
         Raises:
             InputError: the frame is neither of the two.
         """
-        self.check_state(state)
-        if frame == self.world_frame:
+        if self._in_world(state, frame):
             q = np.concatenate((state.position, state.deflection))
             v = np.concatenate((state.velocity, state.deflection_rate))
             position, rotation, twist, J, bias = self.world_to_tool.motion_of(q, v)
             J_m, J_b = J[:, : self.n].copy(), J[:, self.n :].copy()
-        elif frame == self.base_frame:  # relative to the base link, the base does not move
+        else:  # relative to the base link, the base does not move
             position, rotation, twist, J_m, bias = self.base_to_tool.motion_of(state.position, state.velocity)
             J_b = np.zeros((6, self.m))
-        else:
-            raise InputError(f"frame '{frame}' is not usable; valid: '{self.world_frame}', '{self.base_frame}'")
         return ToolKinematics(position, rotation, twist, J_m, J_b, bias)
+
+    def tool_pose(self, state: ArmState, frame: str) -> tuple[Array, Array]:
+        """Return position (3,) [m] and rotation (3, 3) of the tool; arguments and errors of :meth:`tool_kinematics`."""
+        if self._in_world(state, frame):
+            return self.world_to_tool.pose_of(np.concatenate((state.position, state.deflection)))
+        return self.base_to_tool.pose_of(state.position)
+
+    def _in_world(self, state: ArmState, frame: str) -> bool:
+        """Check a state, and return whether a frame of the tool is the world; raise InputError if it is none."""
+        self.check_state(state)
+        if frame not in (self.world_frame, self.base_frame):
+            raise InputError(f"frame '{frame}' is not usable; valid: '{self.world_frame}', '{self.base_frame}'")
+        return frame == self.world_frame
 
     def base_pose(self, deflection: Array) -> tuple[Array, Array]:
         """Return position (3,) [m] and rotation (3, 3) of the base link in the root link frame for a deflection."""
         deflection = finite("deflection", deflection, self.m)
-        position, rotation, *_ = self._world_to_base.motion_of(deflection, self._none)
-        return position, rotation
+        return self._world_to_base.pose_of(deflection)
 
     def base_acceleration(self, blocks: DynamicsBlocks, state: ArmState, acceleration: Array) -> Array:
         """Return the base acceleration (m,) for joint accelerations (n,), from the base rows of the dynamics."""

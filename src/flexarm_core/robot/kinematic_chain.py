@@ -63,6 +63,12 @@ class KinematicChain:
         link_motion(self.links, self.places, q, v, position, rotation, twist, J, bias)
         return position, rotation, twist, J, bias
 
+    def pose_of(self, q: Array) -> tuple[Array, Array]:
+        """Return position (3,) and rotation (3, 3) alone, to the same bits and without checks, as :meth:`motion_of`."""
+        position, rotation = np.empty(3), np.empty((3, 3))
+        link_pose(self.links, q, position, rotation)
+        return position, rotation
+
 
 def kinematic_chain(
     description: RobotDescription, link: str, coordinates: Sequence[str], begin: Array | None = None
@@ -198,6 +204,26 @@ def end_columns(J: Array, links: Array, px: float, py: float, pz: float) -> None
             a, b, c = px - J[0, j], py - J[1, j], pz - J[2, j]
             d, e, f = J[3, j], J[4, j], J[5, j]
             J[0, j], J[1, j], J[2, j] = e * c - f * b, f * a - d * c, d * b - e * a
+
+
+@kernel
+def link_pose(links: Array, q: Array, p: Array, R: Array) -> None:
+    """Compute ``p`` (3,) and ``R`` (3, 3) of :func:`link_motion` at coordinates ``q`` (N,)."""
+    k = links.shape[0] - 1
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
+    px, py, pz = 0.0, 0.0, 0.0
+    for i in range(k + 1):
+        rx, ry, rz, xx, xy, xz, yx, yy, yz, zx, zy, zz = next_frame(links, i, xx, xy, xz, yx, yy, yz, zx, zy, zz)
+        moved = links[i, RATIO] * q[int(links[i, PLACE])] if i < k else 0.0
+        if i < k and links[i, KIND] == PRISMATIC:
+            rx, ry, rz = rx + moved * xz, ry + moved * yz, rz + moved * zz
+        elif i < k:
+            xx, xy, yx, yy, zx, zy = turned_frame(moved, xx, xy, yx, yy, zx, zy)
+        px, py, pz = px + rx, py + ry, pz + rz
+    p[0], p[1], p[2] = px, py, pz
+    R[0, 0], R[0, 1], R[0, 2] = xx, xy, xz
+    R[1, 0], R[1, 1], R[1, 2] = yx, yy, yz
+    R[2, 0], R[2, 1], R[2, 2] = zx, zy, zz
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -58,16 +59,21 @@ class BaseWrenchInterfaces(Interfaces):
         estimate, stage = tick.estimate, self._stage
         if estimate is None:
             return OK, "estimating", {}
-        shown = {
-            "correction_weight": f"{stage.weight:.3f}",
-            "contact": "yes" if estimate.contact else "no",
-            "bias": " ".join(f"{part:.4g}" for part in estimate.bias.tolist()),
-        }
-        if stage.controller is not None:
-            shown["torque_bandwidth"] = f"{stage.controller.config.torque_loop.resolved_bandwidth():.4g} rad/s"
+
+        def shown() -> dict[str, str]:
+            found = {
+                "correction_weight": f"{stage.weight:.3f}",
+                "contact": "yes" if estimate.contact else "no",
+                "bias": " ".join(f"{part:.4g}" for part in estimate.bias.tolist()),
+            }
+            if stage.controller is not None:
+                bandwidth = stage.controller.config.torque_loop.resolved_bandwidth()
+                found["torque_bandwidth"] = f"{bandwidth:.4g} rad/s"
+            return found
+
         if estimate.left_out:
             return WARN, f"left out: {', '.join(estimate.left_out)}", shown
-        if np.isnan(estimate.friction).all():
+        if all(map(math.isnan, estimate.friction.tolist())):
             return WARN, "motor efforts are not known: joint_states report none, and none was commanded here", shown
         if remark := tick.remarks.get(stage.name, ""):
             return WARN, remark, shown

@@ -6,6 +6,7 @@ import math
 from array import array
 from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -84,6 +85,25 @@ def quaternion_of(rotation: Array) -> tuple[float, float, float, float]:
         (zy - yz, xz - zx, yx - xy, squares[3]),
     )[largest]
     return x / scale, y / scale, z / scale, w / scale
+
+
+class Orientation(Sequence[float]):
+    """Numbers x, y, z, w of the unit quaternion of a rotation matrix (3, 3), which are computed when they are read."""
+
+    __slots__ = ("_rotation",)
+
+    def __init__(self, rotation: Array) -> None:
+        """Take a rotation matrix, which must not change before the numbers are read."""
+        self._rotation = rotation
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, place: Any) -> Any:
+        return quaternion_of(self._rotation)[place]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        return np.array(quaternion_of(self._rotation), dtype)
 
 
 def check_finite(field: str, values: Array, names: Sequence[str]) -> None:
@@ -183,7 +203,8 @@ def joint_reference_from_message(message: JointReferenceMessage, names: Sequence
 def cartesian_reference_form(reference: CartesianReference, tool_frame: str) -> Form:
     """Return the message of a CartesianReference record."""
     numbers: dict[str, Numbers] = {
-        "pose": (*reference.position.tolist(), *quaternion_of(reference.rotation)),
+        "pose.position": reference.position,
+        "pose.orientation": Orientation(reference.rotation),
         "twist": reference.velocity,
         "accel": reference.acceleration,
         "axes": np.asarray(reference.axes, dtype=bool),
@@ -269,9 +290,8 @@ def true_joints_form(stamp: int, state: PlantState, names: tuple[str, ...]) -> F
 
 def pose_form(stamp: int, frame: str, position: Array, rotation: Array) -> Form:
     """Return the PoseStamped of a position (3,) and a rotation (3, 3)."""
-    return Form(
-        PoseStamped, {"pose": (*position.tolist(), *quaternion_of(rotation))}, {"header.frame_id": frame}, stamp
-    )
+    numbers: dict[str, Numbers] = {"pose.position": position, "pose.orientation": Orientation(rotation)}
+    return Form(PoseStamped, numbers, {"header.frame_id": frame}, stamp)
 
 
 def wrench_form(stamp: int, frame: str, wrench: Array) -> Form:

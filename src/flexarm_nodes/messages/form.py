@@ -82,7 +82,7 @@ class Template:
         if layout.stamped != (form.stamp is not None):
             raise InputError(f"{form.kind.__name__} needs a stamp exactly if it has a header")
         self.layout = layout
-        self._words, self._fields = dict(form.words), tuple(form.numbers)
+        self._words, self._fields = dict(form.words), list(form.numbers)
         self._memory = bytearray(AHEAD) + raw
         self._raw = memoryview(self._memory)[AHEAD:]
         runs = [layout.run(name) for name in self._fields]
@@ -107,11 +107,7 @@ class Template:
     def fits(self, form: Form) -> bool:
         """Return whether a form has the same fields, of the same sizes, and the same words."""
         numbers = form.numbers
-        return (
-            form.words == self._words
-            and tuple(numbers) == self._fields
-            and [len(values) for values in numbers.values()] == self._sizes
-        )
+        return form.words == self._words and [*numbers] == self._fields and [*map(len, numbers.values())] == self._sizes
 
     def write(self, form: Form) -> bytes:
         """Return the bytes of a form that fits."""

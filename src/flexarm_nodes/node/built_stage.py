@@ -21,11 +21,11 @@ from flexarm_nodes.messages.conversions import (
     joint_reference_form,
 )
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.diagnostics import OK, WARN, Shown
 from flexarm_nodes.node.interfaces import Interfaces
 
 Values = Mapping[str, Any]
-Status = tuple[bytes, str, dict[str, str]]  # level, message and values of the diagnostics
+Status = tuple[bytes, str, Shown]  # level, message and values of the diagnostics
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
@@ -16,6 +17,7 @@ from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
 from flexarm_nodes.node.topics import CONTROL, DIAGNOSTICS
 
 OK, WARN, ERROR, STALE = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE
+Shown = dict[str, str] | Callable[[], dict[str, str]]  # values of a status, or what finds them
 
 REPEAT_AFTER = 0.5  # [s] between two messages of the same level, on the topic and for errors in the log
 BURST, BURST_TIME = 8, 1.0  # number of changes published or logged at once, and time window [s] in which no more are
@@ -53,7 +55,7 @@ class Diagnostics:
         )
         self._level, self._message, self._stamp = OK, "started", 0
         self._said = self._logged = OK, "started"
-        self._values: dict[str, str] = {}
+        self._values: Shown = {}
         self._times = deque([-BURST_TIME] * BURST, maxlen=BURST)  # times of the last published changes [s]
         self._error_times = deque([-BURST_TIME] * BURST, maxlen=BURST)  # times of the last logged errors [s]
         self._changed_at = self._uneasy_at = self._warned_at = -AGAIN  # level; warning that lasts; warning in the log
@@ -69,13 +71,16 @@ class Diagnostics:
         self._node.destroy_timer(self._timer)
 
     def report(
-        self, level: bytes, message: str, stamp: int, values: dict[str, str] | None = None, *, at_once: bool = False
+        self, level: bytes, message: str, stamp: int, values: Shown | None = None, *, at_once: bool = False
     ) -> None:
-        """Set the status at a stamp [ns]; ``at_once``: publish without delay, since other nodes act on this status."""
+        """Set the status at a stamp [ns]; ``at_once``: publish without delay, since other nodes act on this status.
+
+        A function in the place of the values is called when they are published.
+        """
         with self._lock:
             self._report(level, message, stamp, values, at_once=at_once)
 
-    def _report(self, level: bytes, message: str, stamp: int, values: dict[str, str] | None, *, at_once: bool) -> None:
+    def _report(self, level: bytes, message: str, stamp: int, values: Shown | None, *, at_once: bool) -> None:
         urgent = at_once or level == ERROR != self._level
         self._set(level, message, stamp)
         if values is not None:
@@ -145,12 +150,13 @@ class Diagnostics:
         self._logged = status
 
     def _publish(self) -> None:
+        values = self._values() if callable(self._values) else self._values
         status = DiagnosticStatus(
             level=self._level,
             name=self._name,
             message=self._message,
             hardware_id=self._node.get_namespace(),
-            values=[KeyValue(key=key, value=value) for key, value in self._values.items()],
+            values=[KeyValue(key=key, value=value) for key, value in values.items()],
         )
         array = DiagnosticArray(status=[status])
         array.header.stamp = nanoseconds_to_stamp(self._stamp)

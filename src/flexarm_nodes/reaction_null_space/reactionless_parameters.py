@@ -145,7 +145,8 @@ def built_reactionless(values: Values, model: ArmModel) -> BuiltStage:
         return path_markers(drawn, others, model.base_frame)
 
     def status(tick: Tick) -> Status:
-        level, message, shown = reaction_status(stage.name, tick)
+        level, message, _ = reaction_status(stage.name, tick)
+        shown: dict[str, str] = {}
         if tick.reaction is not None:
             shown["sigma_min"] = f"{tick.reaction.coupling_singular_values[-1]:.3g}"
         if stage.along is not None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +25,18 @@ class MessageBlock:
     Attributes:
         rows: (k) the row that each belongs to.
         example: one of them; the words of all are its words.
+        asked: fields whose numbers were asked for.
     """
 
     def __init__(self, rows: list[int], example: Any, layout: Layout, memory: NDArray[np.uint8]) -> None:
         """Read messages with this layout from their bytes (k, size)."""
         self.rows, self.example = rows, example
+        self.asked: set[str] = set()
         self._layout, self._memory = layout, memory
 
     def numbers(self, field: str) -> NDArray[Any]:
         """Return the numbers (k, count) of a field, or of all fields below it."""
+        self.asked.add(field)
         run = self._layout.run(field)
         part = self._memory[:, run.start : run.start + run.count * run.kind.itemsize]
         return np.ascontiguousarray(part).view(run.kind)
@@ -77,17 +81,27 @@ class MessageBlocks:
             self._rows, self._raws = [], []
 
 
-class _Words(NamedTuple):
-    """Words that forms of a topic had, and memory for the numbers."""
+@dataclass(slots=True)
+class _Words:
+    """Words that forms of a topic had, and memory for the numbers.
+
+    Attributes:
+        fields: where the memory has the numbers of each field that is read.
+        learns: whether it is not known yet which are read.
+    """
 
     template: Template
     example: Any
     memory: NDArray[np.uint8]
-    fields: list[NDArray[Any]]
+    fields: dict[str, NDArray[Any]]
+    learns: bool = True
 
 
 class FormBlocks:
-    """Does the same with messages that are not sent: their numbers are written into the memory of a block."""
+    """Does the same with messages that are not sent: their numbers are written into the memory of a block.
+
+    Numbers that ``take`` did not ask for in the first block with the same words are not written.
+    """
 
     def __init__(self, take: Take) -> None:
         """Sort forms of a topic; ``take`` is called with every block."""
@@ -97,15 +111,15 @@ class FormBlocks:
 
     def add(self, row: int, form: Form) -> None:
         """Add a form that belongs to a row."""
-        known, place = self._known, len(self._rows)
+        known = self._known
         if not known or not known[0].template.fits(form):
             self.end()
             self._find(form)
-            place = 0
-        for field, values in zip(known[0].fields, form.numbers.values()):  # noqa: B905 - fits() has compared the lengths
-            field[place] = values
+        words, place, numbers = known[0], len(self._rows), form.numbers
+        for name, field in words.fields.items():
+            field[place] = numbers[name]
         self._rows.append(row)
-        if place == MOST - 1:
+        if words.learns or place == MOST - 1:
             self.end()
 
     def end(self) -> None:
@@ -113,7 +127,15 @@ class FormBlocks:
         rows, self._rows = self._rows, []
         if rows:
             words = self._known[0]
-            self._take(MessageBlock(rows, words.example, words.template.layout, words.memory[: len(rows)]))
+            block = MessageBlock(rows, words.example, words.template.layout, words.memory[: len(rows)])
+            self._take(block)
+            if words.learns:
+                words.learns = False
+                words.fields = {
+                    name: field
+                    for name, field in words.fields.items()
+                    if any(f"{one}.".startswith(f"{name}.") or name.startswith(f"{one}.") for one in block.asked)
+                }
 
     def _find(self, form: Form) -> None:
         for words in self._known:
@@ -122,5 +144,6 @@ class FormBlocks:
                 break
         else:
             template = Template(form)
-            words = _Words(template, form.message(), *template.rows(MOST))
+            memory, fields = template.rows(MOST)
+            words = _Words(template, form.message(), memory, dict(zip(form.numbers, fields, strict=True)))
         self._known.appendleft(words)
