@@ -1,10 +1,13 @@
-"""Records that are made at every tick: frozen dataclasses with slots whose construction takes half the time."""
+"""Records that are made at every tick: frozen dataclasses with slots, made in half the time, and many as one."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
+
+import numpy as np
 
 Record = TypeVar("Record")
 
@@ -48,3 +51,18 @@ def quick(record: type[Record]) -> type[Record]:
         setattr(init, kept, getattr(record.__init__, kept))
     record.__init__ = init  # type: ignore[method-assign]
     return record
+
+
+def stacked(records: Sequence[Record]) -> Record:
+    """Return one record for many of a type: each number or array is an array with all of them, along its first axis.
+
+    So are those in dictionaries, which must have the names of the first.
+    """
+    kind = type(records[0])
+    return kind(*(_stacked([getattr(one, field.name) for one in records]) for field in fields(kind)))  # type: ignore[arg-type]
+
+
+def _stacked(values: Sequence[Any]) -> Any:
+    if isinstance(values[0], dict):
+        return {name: _stacked([value[name] for value in values]) for name in values[0]}
+    return np.array(values)

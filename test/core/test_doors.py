@@ -50,6 +50,7 @@ NOT_WALKED = (
     "FlexibleModel.accelerate",  # after articulate(): below
     "carried_over.correct_carried_over",  # after the step before: its controller checks what comes in
     "KinematicChain.motion_of",  # says that it does not check
+    "KinematicChain.pose_of",  # the same
     *("StateBelief.doubt", "Stillness.on_state", "VelocityCheck.on_state"),  # what the gate has checked
     *(
         "held_joints.fixed_joint",

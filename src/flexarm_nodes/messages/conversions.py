@@ -88,7 +88,7 @@ def quaternion_of(rotation: Array) -> tuple[float, float, float, float]:
 
 
 class Orientation(Sequence[float]):
-    """Numbers x, y, z, w of the unit quaternion of a rotation matrix (3, 3), which are computed when they are read."""
+    """Numbers x, y, z, w of the unit quaternion of a rotation matrix (..., 3, 3), computed when they are read."""
 
     __slots__ = ("_rotation",)
 
@@ -103,7 +103,8 @@ class Orientation(Sequence[float]):
         return quaternion_of(self._rotation)[place]
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
-        return np.array(quaternion_of(self._rotation), dtype)
+        several = self._rotation.ndim > 2
+        return np.array([*map(quaternion_of, self._rotation)] if several else quaternion_of(self._rotation), dtype)
 
 
 def check_finite(field: str, values: Array, names: Sequence[str]) -> None:
@@ -279,11 +280,11 @@ def joint_numbers(readings: Sequence[JointReading]) -> list[Array]:
 
 
 def true_joints_form(stamp: int, state: PlantState, names: tuple[str, ...]) -> Form:
-    """Return the joint state of the ground truth; elastic joints have no motor effort (0)."""
+    """Return the joint state of one true state, or of many stacked; elastic joints have no motor effort (0)."""
     numbers = {
         "position": _joined((state.position, state.deflection)),
         "velocity": _joined((state.velocity, state.deflection_rate)),
-        "effort": _joined((state.effort, np.zeros(len(state.deflection)))),
+        "effort": _joined((state.effort, np.zeros_like(state.deflection))),
     }
     return Form(JointState, numbers, {"name": names}, stamp)
 
@@ -305,4 +306,4 @@ def _unknown(count: int) -> Array:
 
 
 def _joined(parts: Sequence[Array]) -> Array:
-    return np.concatenate(parts) if parts else np.zeros(0)
+    return np.concatenate(parts, axis=-1) if parts else np.zeros(0)

@@ -42,6 +42,19 @@ class MessageBlock:
         return np.ascontiguousarray(part).view(run.kind)
 
 
+class StackedForms(MessageBlock):
+    """Forms of one type with the same words, given as one whose numbers are those of all (k, count)."""
+
+    def __init__(self, rows: list[int], form: Form) -> None:
+        """Take the form and the rows (k) of the messages."""
+        self.rows, self.example = rows, Form(form.kind, {}, form.words).message()
+        self._numbers = form.numbers
+
+    def numbers(self, field: str) -> NDArray[Any]:
+        """Return the numbers (k, count) of a field that the form has."""
+        return np.asarray(self._numbers[field])
+
+
 Take = Callable[[MessageBlock], None]
 
 

@@ -20,6 +20,7 @@ from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick
+from flexarm_core.records import stacked
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.slope import LEAST_SPAN
@@ -50,10 +51,11 @@ from flexarm_nodes.plant.parameters import (
     plant_surfaces,
 )
 from flexarm_nodes.registry import CONTROL_LOOP, GATE, stage_kinds
+from flexarm_sim.backend import PlantState
 from flexarm_sim.measurement import Measurement
 from flexarm_sim.plant import Plant
 from flexarm_tools.process.progress import Progress
-from flexarm_tools.recording.message_blocks import FormBlocks
+from flexarm_tools.recording.message_blocks import MOST, FormBlocks, StackedForms
 from flexarm_tools.recording.message_rows import MessageRows
 from flexarm_tools.recording.recording import Recording, RunEvent
 from flexarm_tools.run.compile_beside import compile_beside
@@ -233,6 +235,7 @@ class ProcessRun:
         self._named: list[tuple[str, ...]] | None = None  # of the newest joint state, if it was usable
         self._taken: dict[str, Form] = {}  # by topic, the newest form that was read as a message and was usable
         self._blocks = {topic: FormBlocks(partial(fill, self._known)) for topic, fill in self._rows.fills.items()}
+        self._states: list[tuple[int, PlantState]] = []  # true ones by row, which are not recorded yet
         self._tick: Tick | None = None
         self._natural: float | None = None  # natural period [s], once it is known
         self.model = self._loop.model
@@ -284,9 +287,18 @@ class ProcessRun:
 
     def record(self, row: int) -> None:
         """Record the true state of the plant at a tick."""
-        state = self.plant.state()
-        for topic, (_, make) in self._plant.true.items():
-            self._fill(row, topic, make(self.plant.stamp, state))
+        self._states.append((row, self.plant.state()))
+        if len(self._states) == MOST:
+            self._store()
+
+    def _store(self) -> None:
+        """Write the true states that are not in the recording yet."""
+        if self._states:
+            rows, states = zip(*self._states, strict=True)
+            self._states.clear()
+            state = stacked(states)
+            for topic, (_, make) in self._plant.true.items():
+                self._rows.fills[topic](self._known, StackedForms(list(rows), make(self.plant.stamp, state)))
 
     def run(self, watch: Callable[[Tick | None], str], show: Callable[[float, float], None] | None = None) -> Recording:
         """Run to the end and return the recording.
@@ -375,9 +387,7 @@ class ProcessRun:
     def _is_like_last(self, topic: str, form: Form, fields: Sequence[str]) -> bool:
         """Return whether the last message of a topic was usable and had the same words, and as many numbers."""
         last = self._taken.get(topic)
-        if last is None or form.words != last.words:
-            return False
-        return all(len(form.numbers[field]) == len(last.numbers[field]) for field in fields)
+        return last is not None and form.words == last.words and _counts(form, fields) == _counts(last, fields)
 
     def _fill(self, row: int, topic: str, made: Any) -> None:
         if isinstance(made, Form):
@@ -424,6 +434,7 @@ class ProcessRun:
             end: tick after the last one, at least two after the first.
             ended: why the run ended early; empty: it did not.
         """
+        self._store()
         for blocks in self._blocks.values():
             blocks.end()
         period, status = 1.0 / self._scenario.rate, self.gate.status
@@ -447,8 +458,12 @@ class ProcessRun:
         )
 
 
+def _counts(form: Form, fields: Sequence[str]) -> list[int]:
+    return [len(form.numbers[field]) for field in fields]
+
+
 def _arrays(form: Form, fields: Sequence[str]) -> list[Array]:
-    return [np.array(form.numbers[field], dtype=float) for field in fields]
+    return [np.asarray(form.numbers[field], dtype=float) for field in fields]
 
 
 def _arm(values: Mapping[str, Any]) -> ArmModel:
