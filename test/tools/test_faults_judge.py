@@ -168,11 +168,11 @@ def test_a_first_command_far_from_what_holds_the_arm_is_seen(mode, off, bad):
 @pytest.mark.parametrize(("times", "bad"), [(0.9, False), (1.1, True)])
 def test_a_first_effort_may_be_what_the_law_makes_of_the_noise_of_a_measurement(times, bad):
     judge, outcome, model = judge_of(ReferencesLost, mode="effort")
-    none, shaken = np.zeros(model.n), np.linspace(5.0, 10.0, model.n)
+    none, asked = np.zeros(model.n), np.linspace(5.0, 10.0, model.n)
     sensed = SimpleNamespace(position=none, velocity=none, deflection=np.zeros(0), deflection_rate=np.zeros(0))
     state = ArmState(0, none, none, np.zeros(0), np.zeros(0))
     weight = model.gravity_effort(state)
-    judge.see_first(weight + times * (0.05 * model.effort_limit + shaken), sensed, weight, shaken)
+    judge.see_first(weight + times * (0.05 * model.effort_limit + asked), sensed, weight, asked)
     assert outcome.bad_start is bad
 
 
@@ -190,7 +190,20 @@ def test_a_law_tuned_for_a_heavier_arm_makes_more_of_the_noise_of_a_measurement(
         return source.answer(ArmState(0, position, velocity, np.zeros(0), np.zeros(0)), 0.0).effort
 
     made = [np.abs(effort(noise * rng.choice([-1.0, 1.0], noise.size)) - effort(none)) for _ in range(200)]
-    assert np.max(made, axis=0) == pytest.approx(source.shaken(sensed, noise), rel=0.2)
+    assert np.max(made, axis=0) == pytest.approx(source.asked(sensed, noise, 0.0), rel=0.2)
+
+
+def test_a_first_command_may_move_the_arm_as_its_law_does_by_then():
+    """At 50 Hz, three states that agree take 0.04 s: the path has begun, and it is the law that accelerates the arm."""
+    arm = draw_arm(np.random.default_rng(5), "arm_7r", "effort")
+    source, model, none = Source(np.random.default_rng(6), arm.model, 50.0), arm.model, np.zeros(arm.model.n)
+    for now in (0.0, 0.04, 0.1):
+        position, velocity, acceleration = source.desired(now)
+        state = ArmState(0, position, velocity, np.zeros(0), np.zeros(0))
+        moves = np.abs(model.inverse_dynamics(model.blocks(state), state, acceleration) - model.gravity_effort(state))
+        sensed = SimpleNamespace(position=position, velocity=velocity, deflection=none[:0], deflection_rate=none[:0])
+        assert source.asked(sensed, none, now) == pytest.approx(moves, abs=1e-9)
+        assert moves.any() == (now > 0.0)
 
 
 def test_a_campaign_without_valid_cases_fails():

@@ -316,8 +316,8 @@ class Case:
             return
         if not self._commanded:
             self._commanded = True
-            shaken = self._source.shaken(self.backend.sensed(), LOUDEST * self._noise)
-            self._judge.see_first(command, self.backend.sensed(), self.backend.joint_dynamics()[1], shaken)
+            asked = self._source.asked(self.backend.sensed(), LOUDEST * self._noise, self._now)
+            self._judge.see_first(command, self.backend.sensed(), self.backend.joint_dynamics()[1], asked)
         self._newest_command, self._rested = self._now, self._rests(self.arm.model.velocity_limit)
         bad = not np.isfinite(command).all()
         if self.setting.mode == "effort":

@@ -128,16 +128,16 @@ class Judge:
 
     # Commands and status ----------------------------------------------------------------------------------------------
 
-    def see_first(self, command: Array, sensed: Any, weight: Array, shaken: Array) -> None:
+    def see_first(self, command: Array, sensed: Any, weight: Array, asked: Array) -> None:
         """Judge the first command (n,) against what holds the arm: its position, no velocity, or its weight.
 
-        ``weight`` (n,): the true one; an effort may lie anywhere between that and the told one. ``shaken`` (n,): the
-        effort that the law may make of the noise of a measurement; a gate lets it pass.
+        ``weight`` (n,): the true one; an effort may lie anywhere between that and the told one. ``asked`` (n,): the
+        effort beyond the weight that the law may ask of this arm; a gate lets it pass.
         """
         mode, model = self._outcome.mode, self._model
         if mode == "effort":
             state = ArmState(0, sensed.position, sensed.velocity, sensed.deflection, sensed.deflection_rate)
-            told, most = model.gravity_effort(state), NEAR * model.effort_limit + shaken
+            told, most = model.gravity_effort(state), NEAR * model.effort_limit + asked
             off = command - np.clip(command, np.minimum(told, weight), np.maximum(told, weight))
         else:
             off, most = command - (sensed.position if mode == "position" else 0.0), NEAR * self._speed

@@ -131,10 +131,19 @@ class Source:
         farthest = np.minimum(speed * duration / 1.9, acceleration * duration**2 / 5.8)
         return self._phase * np.minimum(farthest, self._amplitude)
 
-    def shaken(self, sensed: Any, noise: Array) -> Array:
-        """Return the efforts (n,) that the law at most makes of the noise (n,) of a velocity: ``|H| 2 w noise``."""
+    def asked(self, sensed: Any, noise: Array, now: float) -> Array:
+        """Return the efforts (n,) beyond the weight that the law at most asks: ``|u(now) - g| + |H| 2 w noise``.
+
+        Args:
+            sensed: true state of the arm; at low rates, the motion has begun before the first command.
+            noise: (n,) largest noise of a velocity.
+            now: time [s].
+        """
         state = ArmState(0, sensed.position, sensed.velocity, sensed.deflection, sensed.deflection_rate)
         effort: Array = np.abs(self._tuned.blocks(state).H_m) @ (2.0 * self.bandwidth * noise)
+        reference = self.answer(state, now)
+        if reference is not None:
+            effort += np.abs(reference.effort - self._model.gravity_effort(state))
         return effort
 
     def answer(self, state: ArmState, now: float) -> JointReference | None:
