@@ -42,8 +42,8 @@ class Braking:
         self._hold: Array | None = None
 
     @property
-    def fades(self) -> bool:
-        """Whether efforts fade while nothing is measured, as links bend; otherwise the predicted motion is braked."""
+    def bends(self) -> bool:
+        """Whether links bend: efforts fade while nothing is measured, and the servo does not rely on accelerations."""
         return self._soft is not None and self._soft.fading > 0.0
 
     def fade(self, before: Array, kept: Array, unseen: float, dt: float) -> Array:
@@ -90,7 +90,7 @@ class Braking:
         if self._soft is not None:
             w = np.minimum(w, self._soft.bandwidth * self._period / (self._period + age))
             stiffness = np.maximum(w**2, self._soft.stiffness)
-        if self._hold is None and np.all(np.abs(state.velocity) <= self._most / w):
+        if self._hold is None and np.all(np.abs(state.velocity) <= np.minimum(most, self._most) / w):
             # From here the critically damped servo decelerates by at most w v: within the limit.
             self._hold = state.position + state.velocity / w
         wanted = -2.0 * w * state.velocity

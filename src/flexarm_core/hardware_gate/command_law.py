@@ -72,11 +72,14 @@ class CommandLaw:
             hold_frequency: bandwidth of the servo that brakes and holds [rad/s].
             soft: bounds of a stop of an arm that bends; None: it does not.
         """
-        self._model, self._limits, self.mode = model, limits, mode
+        self._model, self.mode = model, mode
         self._dynamics = JointDynamics(model)
-        slowest = 0.0 if soft is None else float(1.0 / soft.bandwidth.min())
+        slowest = 0.0 if soft is None else soft.slowest
         self.observed = ObservedDynamics(self._dynamics, limits, period, slowest)
         self._period, self._horizon = number("period", period, 0.0), number("horizon", horizon, 0.0)
+        if soft is not None and mode == "effort":
+            limits = replace(limits, deceleration=soft.acceleration)
+        self._limits = limits
         exact = mode != "effort" or horizon <= period
         unforeseen = np.minimum(UNFORESEEN * limits.acceleration * horizon / limits.velocity, SPEED_SHARE / 2)
         self._bounds = limits if exact else replace(limits, velocity=(SPEED_SHARE - unforeseen) * limits.velocity)
@@ -419,8 +422,10 @@ class CommandLaw:
         hardest = hardest_braking(self._limits, state.velocity)
         most = self.braking.deceleration(hardest, hardest if predicted else self._needed(state), dt)
         wanted = self.braking.acceleration(state, most, age)
-        if predicted or late:
+        if predicted or late or self.braking.bends:
             effort = self._dynamics.effort(state, wanted) + (self._load if predicted else self.load(state))
+            if not (predicted or late):
+                self.observed.expect(wanted)
             return self._bounded_effort(self._feasible(effort, state, self._no_friction, braking=True, told=True), dt)
         wanted = wanted - self.observed.excess / self.observed.settling
         effort = self.observed.effort(state, wanted)

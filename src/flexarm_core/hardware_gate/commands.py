@@ -156,7 +156,7 @@ class Commands:
         if law.mode != "effort":
             return self.give(law.brake(state, dt), dt)
         load, before = law.load(state), law.command if law.command is not None else self._model.gravity_effort(state)
-        fades = law.braking.fades
+        fades = law.braking.bends
         if bears:
             self._predicted = self._prediction.rest() or state
             effort = law.bear(self._predicted, dt)

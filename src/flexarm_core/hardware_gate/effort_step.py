@@ -70,8 +70,8 @@ def examine(
     """Judge the accelerations that an effort causes, and write the effort within its limits.
 
     Args:
-        table: (7, n) joint limits.
-        bounds: (7, n) joint limits for the motion.
+        table: (8, n) joint limits.
+        bounds: (8, n) joint limits for the motion.
         inputs: see :class:`Inputs`.
         excess: (n,) speeds beyond what the acceleration limits allow [rad/s | m/s].
         settling: time in which a velocity error is corrected [s].

@@ -128,7 +128,7 @@ def step(
     """Write the accelerations (n,) of set points for one sample into ``out``.
 
     Args:
-        table: (7, n) joint limits.
+        table: (8, n) joint limits.
         jerk: (n,) jerk limits [rad/s^3 | m/s^3].
         position: (n,) positions [rad | m].
         velocity: (n,) velocities of the set points [rad/s | m/s].

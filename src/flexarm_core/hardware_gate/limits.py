@@ -13,7 +13,7 @@ from flexarm_core.types import Array
 
 FADE = 0.25  # fraction of the velocity limit over which the compensation of friction that accelerates a joint fades out
 HARDER, NEAR = 2.5, 0.1  # multiple of the deceleration at the velocity limit, reached over its last 10 %
-LOWER, UPPER, VELOCITY, ACCELERATION, EFFORT, EFFORT_RATE, FRICTION = range(7)  # rows of the table
+LOWER, UPPER, VELOCITY, ACCELERATION, EFFORT, EFFORT_RATE, FRICTION, DECELERATION = range(8)  # rows of the table
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,9 @@ class JointLimits:
         friction: (n,) largest friction effort accepted from a reference, 0: none [N*m | N].
         following_error: (n,) largest difference between commanded and measured position [rad | m].
         jerk: (n,) jerk limits of velocity and position commands [rad/s^3 | m/s^3].
-        table: (7, n) array for compiled code: one row for each limit except following_error and jerk.
+        deceleration: (n,) deceleration that a joint surely reaches, with which position limits are approached; at most
+            the acceleration limit [rad/s^2 | m/s^2].
+        table: (8, n) array for compiled code: one row for each limit except following_error and jerk.
     """
 
     lower: Array
@@ -42,6 +44,7 @@ class JointLimits:
     friction: Array = field(default_factory=lambda: np.array(0.0))
     following_error: Array = field(default_factory=lambda: np.array(np.inf))
     jerk: Array = field(default_factory=lambda: np.array(np.inf))
+    deceleration: Array = field(default_factory=lambda: np.array(np.inf))
     table: Array = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -62,7 +65,11 @@ class JointLimits:
             )
         if not np.all(self.lower < self.upper):
             raise ConfigError("lower position limits must lie below the upper ones")
-        rows = (self.lower, self.upper, self.velocity, self.acceleration, self.effort, self.effort_rate, self.friction)
+        deceleration = np.minimum(self.deceleration, self.acceleration)
+        rows = (
+            self.lower, self.upper, self.velocity, self.acceleration, self.effort, self.effort_rate, self.friction,
+            deceleration,
+        )  # fmt: skip
         object.__setattr__(self, "table", np.array(np.broadcast_arrays(*rows), dtype=float))
 
 
@@ -89,7 +96,7 @@ def is_allowed(limits: JointLimits, position: Array, velocity: Array, accelerati
     """Return whether accelerations (n,) clearly respect every limit: a cheap test that decides most samples.
 
     Sufficient, not necessary: if it fails, :func:`acceleration_bounds` computes what is allowed. During the sample, the
-    joint moves by ``max(v, v1) dt`` at most and then needs ``v1 |v1| / 2 A`` to stop.
+    joint moves by ``max(v, v1) dt`` at most and then needs ``v1 |v1| / 2 D`` to stop.
 
     Raises:
         InputError: an array does not have the shape (n,).
@@ -104,7 +111,7 @@ def is_allowed(limits: JointLimits, position: Array, velocity: Array, accelerati
 def _is_allowed(table: Array, position: Array, velocity: Array, acceleration: Array, dt: float) -> bool:
     for i in range(position.shape[0]):
         after = velocity[i] + acceleration[i] * dt
-        stopped = position[i] + after * abs(after) / (2.0 * table[ACCELERATION, i])
+        stopped = position[i] + after * abs(after) / (2.0 * table[DECELERATION, i])
         allowed = abs(acceleration[i]) <= table[ACCELERATION, i] and abs(after) <= table[VELOCITY, i]
         allowed = allowed and max(stopped + max(velocity[i], after) * dt, position[i]) <= table[UPPER, i]
         if not (allowed and min(stopped + min(velocity[i], after) * dt, position[i]) >= table[LOWER, i]):
@@ -195,12 +202,12 @@ def acceleration_bounds(
         braking: (n,) deceleration beyond a limit, None: the acceleration limit.
         ahead: time for which an acceleration is kept before a joint begins to stop at a position limit, if longer [s].
     """
-    A, ahead = limits.acceleration, max(ahead, dt)
+    A, D, ahead = limits.acceleration, limits.table[DECELERATION], max(ahead, dt)
     most = A if braking is None else braking
     highest = np.minimum(A, (limits.velocity - velocity) / dt)
-    highest = np.minimum(highest, _highest_acceleration(limits.upper - position, velocity, A, ahead))
+    highest = np.minimum(highest, _highest_acceleration(limits.upper - position, velocity, D, ahead))
     lowest = np.maximum(-A, (-limits.velocity - velocity) / dt)
-    lowest = np.maximum(lowest, -_highest_acceleration(position - limits.lower, -velocity, A, ahead))
+    lowest = np.maximum(lowest, -_highest_acceleration(position - limits.lower, -velocity, D, ahead))
     highest, lowest = np.clip(highest, -most, A), np.clip(lowest, -A, most)
     # Beyond a limit the two bounds may cross: braking has priority.
     crossed = lowest > highest

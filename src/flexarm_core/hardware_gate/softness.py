@@ -12,6 +12,16 @@ sampled with period ``t``, so the bandwidth of the braking servo is at most ``D 
 has more modes than are told. The stiffness that this
 leaves may be less than that of the weight, below which an error of the weight moves a joint far: it is kept.
 
+A servo much stiffer than the link clamps it: the joint stands, and the link swings on. With a light hub, a servo of
+bandwidth ``w`` and a link of frequency ``f`` with its joint held,
+
+    (2 w s + w^2) (s^2 + f^2) + f^2 s^2 = 0.
+
+The slowest motion decays fastest, with ``exp(-0.37 f t)``, at ``w = f / 2``; at ``w = 3 f`` with ``exp(-0.02 f t)``. So
+the bandwidth is at most ``f / 2``. A servo on measured accelerations adds an integral, which would excite the link, so
+a stop of links that bend relies on the model and on the effort that has borne the arm for long. Position limits are
+approached with the deceleration of such a stop.
+
 Where nothing is measured, the motion of links that bend cannot be predicted by the rigid model, and a stop takes longer
 than the arm may go unmeasured. So efforts only fade, to those that keep the velocity, within half a period: what the
 links store is not let go at once, and the arm gets little faster meanwhile.
@@ -31,6 +41,7 @@ from flexarm_core.types import ArmState, Array
 
 DRAWN = 8  # random postures within the joint limits, beside the middle
 MARGIN = 0.5  # share of the stable damping that a sampled servo uses
+SOFT = 0.5  # bandwidth of a servo that damps a link fastest, relative to the frequency of the link
 SLOPE = 1e-3  # [rad | m] over which the weight is differentiated
 
 
@@ -44,6 +55,7 @@ class Softness:
         bandwidth: (n,) largest bandwidth of the servo that brakes and holds [rad/s].
         stiffness: (n,) least stiffness of that servo, per inertia [1/s^2].
         fading: time in which efforts fade where nothing is measured [s]; 0: no link bends.
+        slowest: least time constant of a servo on measured accelerations [s]; 0: no link bends.
     """
 
     rise: Array
@@ -51,6 +63,7 @@ class Softness:
     bandwidth: Array
     stiffness: Array
     fading: float = 0.0
+    slowest: float = 0.0
 
     def stopping_time(self, speed: Array, acceleration: Array) -> float:
         """Return how long a stop takes longest, from speeds (n,) at decelerations (n,) [s]."""
@@ -98,7 +111,8 @@ def softness(model: ArmModel, velocity: Array, acceleration: Array, period: floa
         at_once = 1.0 / np.diag(np.linalg.inv(M))[flexible.actuated]
         least = np.minimum(least, MARGIN * at_once / (period * own))
         stiffness = np.maximum(stiffness, _weight_stiffness(model, posture) / own)
-    return Softness(rise, slow, least, stiffness, 0.5 * links)
+    bandwidth = np.minimum(least, SOFT * 2.0 * np.pi / links)
+    return Softness(rise, slow, bandwidth, stiffness, 0.5 * links, float(1.0 / least.min()))
 
 
 def softest_period(model: ArmModel) -> tuple[float, float]:

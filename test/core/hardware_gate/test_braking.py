@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from flexarm_core.hardware_gate.braking import Braking
+from flexarm_core.hardware_gate.softness import Softness
 from flexarm_core.types import ArmState
 
 MOST, FREQUENCY, PERIOD = 20.0, 20.0, 0.002
@@ -38,3 +39,19 @@ def test_set_points_come_to_rest_at_the_limit_and_stay_there():
         before, rate, steps = rate, braking.rate(rate, PERIOD, np.zeros(1)), steps + 1
         assert before - rate <= MOST * PERIOD + 1e-12
     assert steps == round(1.0 / (MOST * PERIOD))
+
+
+@pytest.mark.parametrize("velocity", [-0.8, 0.5])
+def test_a_joint_whose_deceleration_rises_slowly_is_held_where_that_can_stop_it(velocity):
+    """Held earlier, the joint would go beyond where it is held, and come back: a critically damped servo does not."""
+    one = np.ones(1)
+    soft = Softness(0.6 * one, 6.0 * one, 10.0 * one, 0.0 * one)
+    braking, position, speeds = Braking(np.array([MOST]), FREQUENCY, PERIOD, soft), 0.0, [velocity]
+    for _ in range(round(2.0 / PERIOD)):
+        most = braking.deceleration(MOST * one, 0.0 * one, PERIOD)
+        wanted = float(braking.acceleration(state(position, speeds[-1]), most)[0])
+        assert abs(wanted) <= most[0]
+        position += speeds[-1] * PERIOD
+        speeds.append(speeds[-1] + wanted * PERIOD)
+    assert np.min(np.sign(velocity) * np.array(speeds)) > -0.01 * abs(velocity)
+    assert abs(speeds[-1]) < 1e-3

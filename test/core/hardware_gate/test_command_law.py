@@ -10,6 +10,7 @@ from robots import URDF
 
 from flexarm_core.hardware_gate.command_law import CommandLaw
 from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.hardware_gate.softness import softness
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import ArmState
@@ -53,3 +54,23 @@ def test_a_joint_that_comes_back_from_beyond_a_limit_is_braked_to_rest_and_not_t
     outward = blocks.H_m @ (side * np.array([0.0, 15.0])) + blocks.c_m
     caused = law.observed.acceleration(state, law.follow(outward, None, state)[None])[0]
     assert side * caused[1] == pytest.approx(speed / law.observed.settling)
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_links_that_bend_approach_a_position_limit_as_slowly_as_a_stop_brakes_them(side):
+    """Far enough for the acceleration limit, too near for the deceleration that takes a period of the links."""
+    model = ArmModel(load_robot_description(URDF / "flexible_2r.urdf.xacro"), gravity=(0.0, 0.0, 0.0))
+    most, none = np.full(2, 20.0), np.zeros(0)
+    limits = JointLimits(model.lower, model.upper, model.velocity_limit, most, model.effort_limit, np.full(2, np.inf))
+    soft = softness(model, limits.velocity, most, PERIOD)
+    law = CommandLaw(model, limits, "effort", PERIOD, 2.0 * PERIOD, 20.0, soft)
+    speed, room = 4.5, 1.0
+    assert speed**2 / (2.0 * most[1]) < 0.6 * room and speed**2 / (2.0 * soft.acceleration[1]) > 1.4 * room
+    for away, least in ((room, 0.9 * soft.acceleration[1]), (2.5 * room, -1e-6)):
+        law.reset()
+        state = ArmState(0, side * np.array([0.3, model.upper[1] - away]), side * np.array([0.0, speed]), none, none)
+        law.observe(state, 0.0, applied=False)
+        onward = model.blocks(state).c_m
+        caused = law.observed.acceleration(state, law.follow(onward, None, state)[None])[0]
+        assert least <= -side * caused[1]
+    assert caused == pytest.approx(0.0, abs=1e-6)

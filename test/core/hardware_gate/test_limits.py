@@ -42,6 +42,22 @@ def test_a_joint_that_obeys_the_bounds_never_leaves_its_range(seed, dt):
         assert np.all(np.abs(velocity) <= 2.0 + 1e-9)
 
 
+@pytest.mark.parametrize("deceleration", [1.0, 3.0, 10.0, 40.0])
+def test_a_position_limit_is_approached_with_the_deceleration_that_a_joint_surely_reaches(deceleration):
+    """As fast as is allowed, ``v^2 = 2 D d`` at ``d`` before the limit; the cheap test agrees."""
+    bound, dt, position, velocity = limits(deceleration=np.array([deceleration])), 0.001, -np.ones(1), np.zeros(1)
+    reached, least = min(deceleration, 10.0), np.inf
+    for _ in range(3000):
+        highest = acceleration_bounds(bound, position, velocity, dt)[1]
+        if is_allowed(bound, position, velocity, np.full(1, 9.9), dt):
+            assert highest[0] >= 9.9
+        position = position + velocity * dt + 0.5 * highest * dt**2
+        velocity = velocity + highest * dt
+        assert velocity[0] ** 2 <= 2.0 * reached * (1.0 - position[0]) + 1e-6
+        least = min(least, highest[0])
+    assert position[0] == pytest.approx(1.0, abs=1e-3) and -1.1 * reached <= least <= -0.9 * reached
+
+
 @given(st.floats(-1.2, 1.2), st.floats(-2.5, 2.5), st.floats(-12.0, 12.0), st.sampled_from([0.001, 0.02]))
 def test_what_the_cheap_test_allows_lies_within_the_bounds(position, velocity, acceleration, dt):
     state = np.array([position]), np.array([velocity])

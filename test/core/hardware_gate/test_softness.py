@@ -134,6 +134,26 @@ def test_the_servo_of_a_boom_is_no_softer_than_its_weight_in_any_posture(load):
     assert soft.stiffness == pytest.approx([0.0, weight / inertia], rel=0.02, abs=1e-9)
 
 
+def slowest_decay(bandwidth: float) -> float:
+    """Rate of the motion that decays slowest: a servo on a hub without inertia, and a link of frequency 1 [1/s].
+
+    The servo moves the hub by ``x``, its link by ``y``: ``(2 w s + w^2) x = y - x`` and ``s^2 y = x - y``.
+    """
+    w = bandwidth
+    flow = np.array([[-(w**2 + 1.0) / (2.0 * w), 1.0 / (2.0 * w), 0.0], [0.0, 0.0, 1.0], [1.0, -1.0, 0.0]])
+    return float(-np.linalg.eigvals(flow).real.max())
+
+
+def test_the_servo_of_a_link_is_the_one_that_damps_it_fastest():
+    fastest = max(np.linspace(0.05, 4.0, 80), key=slowest_decay)
+    assert fastest == pytest.approx(0.5, abs=0.06)
+    assert slowest_decay(0.5) == pytest.approx(0.37, abs=0.005) and slowest_decay(3.0) < 0.025
+    model = ArmModel(load_robot_description(URDF / "flexible_2r.urdf.xacro"), gravity=(0.0, 0.0, 0.0))
+    soft = softness(model, model.velocity_limit, np.full(2, 20.0), PERIOD)
+    assert soft.bandwidth == pytest.approx(0.5 * 2.0 * np.pi / softest_period(model)[1])  # its hubs bear more
+    assert soft.slowest < 0.5 / soft.bandwidth.max()
+
+
 @pytest.mark.parametrize("load", [180.0, 220.0])
 def test_a_stop_of_a_crane_ends_at_rest_and_steps_no_effort(load):
     stop = stopped_crane(load)
@@ -214,3 +234,32 @@ def test_a_path_beyond_a_position_limit_does_not_lead_a_joint_beyond_it_whose_li
         farthest = max(farthest, sensed.position[1] - model.upper[1])
     assert gate.status.stops == 0
     assert 0.0 < farthest <= OVERRUN * model.velocity_limit[1]
+
+
+STOPPING, LOOKED, RESTS = 1.6, 1.0, 0.05  # [s] for the stop, and at rest afterwards: up to which share of the limit
+
+
+@pytest.mark.parametrize("push", [(100.0, 40.0), (60.0, -30.0)])
+def test_a_stop_damps_links_that_bend(push):
+    """The links store what the push gave them; a joint held stiffly would only clamp them, and they swing on."""
+    model = ArmModel(load_robot_description(URDF / "flexible_2r.urdf.xacro"), gravity=(0.0, 0.0, 0.0))
+    plant = make_backend("mujoco", model.description, gravity=(0.0, 0.0, 0.0), max_step=PERIOD / 4, segments=6)
+    plant.reset(np.array([0.3, 0.5]))
+    limits = JointLimits(
+        model.lower, model.upper, model.velocity_limit, np.full(2, 20.0), model.effort_limit, np.full(2, np.inf)
+    )
+    gate, command, shares = HardwareGate(model, limits, HardwareGateConfig(period=PERIOD)), np.zeros(2), []
+    for tick in range(round((PUSHED + STOPPING + LOOKED) / PERIOD)):
+        sensed = plant.sensed()
+        state = ArmState(tick * round(1e9 * PERIOD), sensed.position, sensed.velocity, *np.zeros((2, 0)))
+        given = [gate.on_state(state, 0.0)]
+        if tick * PERIOD < PUSHED:
+            given.append(gate.on_reference(JointReference(state.stamp, effort=np.array(push))))
+        elif gate.status.stops == 0:
+            given.append(gate.on_unusable_reference("no reference"))
+        command = next((one for one in reversed(given) if one is not None), command)
+        plant.step(command, PERIOD)
+        shares.append(float(np.max(np.abs(sensed.velocity) / model.velocity_limit)))
+    assert gate.status.stops == 1
+    assert max(shares[: round(PUSHED / PERIOD)]) > 0.3
+    assert max(shares[-round(LOOKED / PERIOD) :]) <= RESTS
