@@ -417,6 +417,37 @@ PLANTED = (
         "        if quiet and r.judged[i] == 0.0:", "        if False:", f"{CORE_TESTS}/test_stillness.py",
     ),
     Planted(
+        "stamps that jump ahead are taken for a velocity sensor that lies", f"{GATE}/velocities/velocity_check.py",
+        "        if dt > longest:", "        if False:",
+        f"{CORE_TESTS}/test_velocity_check.py::test_stamps_that_jump_ahead_once_are_not_taken_for_a_sensor_that_lies",
+    ),
+    Planted(
+        "states count as lost before a clock is seen to step back", f"{GATE}/arrivals.py",
+        "since > 0.5 * self.longest", "since > self.longest",
+        f"{CORE_TESTS}/test_arrivals.py::test_a_clock_that_steps_back_is_seen_before_states_count_as_lost",
+    ),
+    Planted(
+        "set points make up at once for the time without states", f"{GATE}/commands.py",
+        'if not self._config.lockstep and (goes_on or law.mode == "effort"):', "if not self._config.lockstep:",
+        f"{CORE_TESTS}/test_gate.py::test_set_points_do_not_make_up_for_the_time_in_which_no_state_came",
+    ),
+    Planted(
+        "a base that the joints throw is not believed", f"{GATE}/belief.py",
+        "if found[0] == BENT and self._reaction is not None:", "if False:",
+        f"{CORE_TESTS}/test_belief.py::test_a_base_that_jumps_is_believed_if_the_joints_threw_it",
+    ),
+    Planted(
+        "faults: a first command must not move the arm", "flexarm_tools/faults/source.py",
+        "effort += np.abs(reference.effort - self._model.gravity_effort(state))", "pass",
+        "test/tools/test_faults_judge.py::test_a_first_command_may_move_the_arm_as_its_law_does_by_then",
+    ),
+    Planted(
+        "faults: the noise of a first command is that of the arm as it is told", "flexarm_tools/faults/source.py",
+        "np.abs(self._tuned.blocks(state).H_m)", "np.abs(self._model.blocks(state).H_m)",
+        "test/tools/test_faults_judge.py"
+        "::test_a_law_tuned_for_a_heavier_arm_makes_more_of_the_noise_of_a_measurement",
+    ),
+    Planted(
         "velocities may be half of what they are", f"{GATE}/velocities/velocity_check.py",
         "SHARE = 0.3", "SHARE = 0.7", f"{CORE_TESTS}/test_velocity_check.py",
     ),
@@ -543,6 +574,36 @@ PLANTED = (
     Planted(
         "a stop is expected to be over before its deceleration has risen", f"{GATE}/softness.py",
         "np.abs(speed) / slow + self.rise + 2.0", "np.abs(speed) / slow + 2.0", f"{CORE_TESTS}/test_softness.py",
+    ),
+    Planted(
+        "links that bend approach a position limit as if they did not", f"{GATE}/command_law.py",
+        "limits = replace(limits, deceleration=soft.acceleration)", "pass",
+        f"{CORE_TESTS}/test_command_law.py",
+    ),
+    Planted(
+        "a joint is held where its deceleration cannot stop it yet", f"{GATE}/braking.py",
+        "<= np.minimum(most, self._most) / w", "<= self._most / w", f"{CORE_TESTS}/test_braking.py",
+    ),
+    Planted(
+        "a joint is held so stiffly that its link swings on", f"{GATE}/softness.py",
+        "np.minimum(least, SOFT * 2.0 * np.pi / links)", "least",
+        f"{CORE_TESTS}/test_softness.py::test_the_servo_of_a_link_is_the_one_that_damps_it_fastest",
+    ),
+    Planted(
+        "the stop of links that bend integrates measured accelerations", f"{GATE}/command_law.py",
+        "if predicted or late or self.braking.bends:", "if predicted or late:",
+        f"{CORE_TESTS}/test_softness.py::test_a_stop_damps_links_that_bend",
+    ),
+    Planted(
+        "a machine that is late again and again keeps the drives", f"{GATE}/gate.py",
+        "fallback = machine.fallback or missed > longest or again", "fallback = machine.fallback or missed > longest",
+        f"{CORE_TESTS}/test_lateness.py"
+        "::test_a_machine_that_is_late_again_before_it_was_quiet_gives_the_drives_away_and_takes_them_back",
+    ),
+    Planted(
+        "an unusable reference that comes after its state was answered gets no effort of the stop", f"{GATE}/gate.py",
+        "return self._or_again(self._brake_unled(reason))", "return self._brake_unled(reason)",
+        f"{CORE_TESTS}/test_gate.py::test_an_effort_that_answered_a_state_in_a_stop_also_answers_its_reference",
     ),
     Planted(
         "a boom is held more softly than it weighs", f"{GATE}/softness.py",

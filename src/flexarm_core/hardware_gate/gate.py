@@ -243,7 +243,7 @@ class HardwareGate:
             commands.blind = True
         elif machine.state is GateState.RUNNING and unled > self.config.reference_timeout:
             machine.stop(reason := f"no joint reference for {unled:.3f} s", timing=True)
-            command = self.on_unusable_reference(reason)
+            command = self._brake_unled(reason)
             if command is not None or silence <= self._patience:
                 return command
         elif silence <= self._patience or commands.law.mode != "effort":
@@ -265,17 +265,11 @@ class HardwareGate:
         if state is None or reference.stamp > state.stamp:
             self._references.keep(reference, None if state is None else state.stamp, self._timing.now())
             return None
-        command, commands = self._use(reference, self._timing.now(), state), self._commands
-        again = commands.law.mode == "effort" and self._machine.stopped and not commands.silent
-        return commands.sent if command is None and again else command
+        return self._or_again(self._use(reference, self._timing.now(), state))
 
     def on_unusable_reference(self, reason: str) -> Array | None:
-        """Process an unusable reference: brake, and return the command that answers the newest state."""
-        state, commands = self._trust.state, self._commands
-        self._machine.stop(reason)
-        if state is None or commands.blind or commands.answered == state.stamp:
-            return None  # the next state or on_tick causes the next command
-        return self._brake(state)
+        """Process an unusable reference: brake; return the command (n,) as :meth:`on_reference` does in a stop."""
+        return self._or_again(self._brake_unled(reason))
 
     def on_base(self, deflection: Array, rate: Array) -> None:
         """Check a base (m,) whose motion the effort limits ignore; the gate trips if it is beyond its limits."""
@@ -493,6 +487,18 @@ class HardwareGate:
         self._machine.run()
         self._commands.rebase = False
 
+    def _or_again(self, command: Array | None) -> Array | None:
+        commands = self._commands
+        again = commands.law.mode == "effort" and self._machine.stopped and not commands.silent
+        return commands.sent if command is None and again else command
+
+    def _brake_unled(self, reason: str) -> Array | None:
+        state, commands = self._trust.state, self._commands
+        self._machine.stop(reason)
+        if state is None or commands.blind or commands.answered == state.stamp:
+            return None  # the next state or on_tick causes the next command
+        return self._brake(state)
+
     def _brake(self, state: ArmState) -> Array | None:
         return self._commands.answer(state, self._commands.brake(state))
 
@@ -506,7 +512,9 @@ class HardwareGate:
         if lost or (effort and blind):
             why = "its motion cannot be predicted" if lost else machine.reason
             longest = timing.arrivals.longest if lost else self.config.state_timeout
-            fallback = machine.fallback or missed > longest
+            # The process was late before this silence, and not on time for long since: it may be late again.
+            again = timing.lateness.suspended and timing.lateness.within(timing.now(), RECENT) > silence
+            fallback = machine.fallback or missed > longest or again
             excused = not fallback or (missed < RECENT and timing.busy)
             machine.give_up(f"no usable joint state for {silence:.3f} s: {why}", excused=excused, fallback=fallback)
             self._commands.unobserved = machine.fallback

@@ -69,10 +69,12 @@ def test_an_effort_that_answered_a_state_in_a_stop_also_answers_its_reference(pl
         brakes = gate.on_state(arm.state)
         again = gate.on_reference(effort_for(planar_3r, arm.state, [5.0, -5.0, 5.0]))
         assert gate.status.state is GateState.STOPPING and brakes is not None and again is brakes
+        assert gate.on_unusable_reference("no effort") is brakes
         arm.step(again)
     assert gate.on_state(arm.state) is not None
     gate.interrupt("no controller is active", silent=True)
     assert gate.on_reference(effort_for(planar_3r, arm.state, [0.0, 0.0, 0.0])) is None
+    assert gate.on_unusable_reference("no effort") is None
 
 
 def test_pushing_against_the_limits_never_breaks_them(planar_3r):
