@@ -142,7 +142,7 @@ class Source:
         state = ArmState(0, sensed.position, sensed.velocity, sensed.deflection, sensed.deflection_rate)
         effort: Array = np.abs(self._tuned.blocks(state).H_m) @ (2.0 * self.bandwidth * noise)
         reference = self.answer(state, now)
-        if reference is not None:
+        if reference is not None and reference.effort is not None:
             effort += np.abs(reference.effort - self._model.gravity_effort(state))
         return effort
 
