@@ -65,6 +65,13 @@ def test_after_a_reset_with_joints_still_swapped_the_arm_is_borne_where_it_was_b
     assert run_core_case(73013, ["joints_swapped"]).speed_ratio < 1.1
 
 
+@pytest.mark.parametrize("seed", [7701300037, 7701300061])
+def test_an_arm_whose_motion_cannot_be_predicted_is_given_away_while_the_machine_is_late(seed):
+    """Cases that reached 36 and 1.4 times the limits: again no processor, and one braking effort acted for 0.3 s."""
+    outcome = run_core_case(seed, ["machine_late"])
+    assert not outcome.missed and outcome.speed_ratio < 1.05 and outcome.fallback_delay is not None
+
+
 def test_a_vibration_of_one_period_per_delay_is_not_taken_for_late_commands():
     """A base that vibrates at 48 Hz: commands of 20 ms ago are nearly those of 1 ms ago."""
     assert not run_core_case(650130, chosen_kinds(["states_lost", "loss", "jitter"])).missed

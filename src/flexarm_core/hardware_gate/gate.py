@@ -512,9 +512,7 @@ class HardwareGate:
         if lost or (effort and blind):
             why = "its motion cannot be predicted" if lost else machine.reason
             longest = timing.arrivals.longest if lost else self.config.state_timeout
-            # The process was late before this silence, and not on time for long since: it may be late again.
-            again = timing.lateness.suspended and timing.lateness.within(timing.now(), RECENT) > silence
-            fallback = machine.fallback or missed > longest or again
+            fallback = machine.fallback or lost or missed > longest
             excused = not fallback or (missed < RECENT and timing.busy)
             machine.give_up(f"no usable joint state for {silence:.3f} s: {why}", excused=excused, fallback=fallback)
             self._commands.unobserved = machine.fallback

@@ -107,21 +107,6 @@ def test_a_process_that_got_no_processor_stops_the_arm_and_goes_on_by_itself(pla
     assert max(run.speeds) < 0.11
 
 
-def test_a_machine_that_is_late_again_before_it_was_quiet_gives_the_drives_away_and_takes_them_back(planar_3r):
-    """An effort that acts alone for that long may throw an arm, and no command keeps one that is unstable in place."""
-    run = Run(planar_3r)
-    run.go_on(0.2)
-    run.halt(0.4)
-    run.go_on(0.1)
-    assert run.state is STOPPING and not run.gate.status.fallback
-    run.halt(0.4)
-    assert run.state is STOPPING and run.gate.status.fallback
-    run.go_on(0.8)
-    assert run.state is RUNNING and not run.gate.status.fallback
-    run.halt(0.4)  # after it was quiet
-    assert run.state is STOPPING and not run.gate.status.fallback
-
-
 def test_states_that_do_not_come_either_when_the_process_runs_again_are_lost(planar_3r):
     run = Run(planar_3r)
     run.go_on(0.2)
