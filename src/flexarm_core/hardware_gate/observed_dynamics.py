@@ -232,7 +232,7 @@ class ObservedDynamics:
         if not self._bends:
             filtered = min(filtered, -dt / math.log(1.0 - 1.0 / self._count))
         self._filled = 1.0 - (1.0 - self._filled) * math.exp(-dt / filtered)
-        least = FIRST if np.count_nonzero(self._load.least) else LEAST
+        least = FIRST if self._load.loaded else LEAST
         if self._load.lacks:
             least = max(LEAST_HAND / (1.0 - self._load.lacks), least)
             self._scalars[SHARE] = max(self.share, least)
@@ -260,7 +260,7 @@ class ObservedDynamics:
                 self._load.reset()
             if not self._load.since:
                 self._memory[SINCE_Z], self._memory[SINCE_W] = 0.0, 0.0
-            self._loaded = self._escapes and bool(self._load.lacks or np.count_nonzero(self._load.least))
+            self._loaded = self._escapes and (self._load.loaded or self._load.lacks > 0.0)
 
 
 @kernel

@@ -117,7 +117,8 @@ class _State(NamedTuple):
     noise: Annotated[Array, "n"]  # mean change of the accelerations within a sample
     heaviest: Annotated[Array, "n", "n"]  # largest magnitude of each element of the inertia of a possible load
     inertia: Annotated[Array, "n", "n"]  # of the load that is used
-    least: Annotated[Array, "n", "n"]  # of the one that adds least
+    least: Annotated[Array, "n", "n"]  # of the one that adds least; negative: of a lighter hand
+    loaded: Annotated[Array, 1]  # whether nothing but a load explains what was seen
     missing: Annotated[Array, "n", "n"]  # inertia that the hand lacks
     parameters: Annotated[Array, 10]  # parameters of the likeliest load
     lacks: Annotated[Array, 1]  # share of the told hand that is not there
@@ -137,7 +138,7 @@ class ToolLoad:
 
     Attributes:
         inertia: (n, n) inertia that the load adds to that of the joints.
-        least: (n, n) the same of the plausible load that adds least.
+        least: (n, n) the same of what adds least: a plausible load, or while a joint escapes a plausible lighter hand.
         missing: (n, n) inertia that the hand lacks, as it is lighter than told.
         turned: (n,) change of the weight that the hand lacks, beyond its low pass, as an effort [N*m | N].
         parameters: (10,) of the likeliest load, ``[m, m c, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz]`` [kg, kg*m, kg*m^2].
@@ -179,6 +180,11 @@ class ToolLoad:
     def since(self) -> int:
         """Number of samples since there has been a contradiction; 0: there is none."""
         return int(self._state.since[0])
+
+    @property
+    def loaded(self) -> bool:
+        """Whether nothing but a load explains what was seen."""
+        return bool(self._state.loaded[0])
 
     @property
     def lacks(self) -> float:
@@ -440,10 +446,13 @@ def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, tab
             share = min((root - slope) / curvature, MISSING)
         state.lacks[0] = share
         hand_inertia(candidates, share, J, state.missing)
-    state.least[:] = state.inertia
+    state.least[:], state.loaded[0] = state.inertia, 1.0 if lightest > 0.0 else 0.0
     if not given.escapes:
         return least
-    base, moved = told + state.inertia - given.share * state.missing, np.empty(n)
+    if rigid and not (proven or likely) and nothing < likeliest:  # the lighter hand is likelier, and adds least
+        hand_inertia(candidates, share, J, factor)
+        state.least[:] = -given.share * factor
+    base, moved = told + state.least - given.share * state.missing, np.empty(n)
     for i in range(n):
         for j in range(n):
             factor[i, j] = base[i, j]
