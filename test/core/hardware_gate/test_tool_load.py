@@ -215,7 +215,7 @@ def test_commands_that_act_late_are_no_load(late):
         acted = effort - late * (effort - before)
         estimate.observe(state, effort, effort - before, np.linalg.solve(inertia, acted), 0.002, escapes=True)
         before = effort
-        assert not estimate.least.any() and not estimate.lacks
+        assert not estimate.loaded and not estimate.lacks
 
 
 def test_the_noise_of_an_arm_at_rest_is_no_lighter_hand():
