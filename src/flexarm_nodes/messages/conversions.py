@@ -207,7 +207,8 @@ def cartesian_reference_form(reference: CartesianReference, tool_frame: str) -> 
         "pose.position": reference.position,
         "pose.orientation": Orientation(reference.rotation),
         "twist": reference.velocity,
-        "accel": reference.acceleration,
+        "accel.linear": reference.acceleration[:3],
+        "accel.angular": reference.acceleration[3:],
         "axes": np.asarray(reference.axes, dtype=bool),
     }
     words = {"header.frame_id": reference.frame, "tool_frame": tool_frame}

@@ -10,7 +10,6 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message, serialize_message
 
 from flexarm_core.errors import InputError
@@ -51,8 +50,12 @@ class Form:
 
     def alike(self, other: Form) -> bool:
         """Return whether another form has the same fields, of the same sizes, and the same words."""
-        sizes = [{name: len(values) for name, values in form.numbers.items()} for form in (self, other)]
-        return self.words == other.words and sizes[0] == sizes[1]
+        numbers, others = self.numbers, other.numbers
+        return (
+            self.words == other.words
+            and [*numbers] == [*others]
+            and [*map(len, numbers.values())] == [*map(len, others.values())]
+        )
 
     def write(self, message: Any) -> Any:
         """Write stamp and numbers into a message with the same words, and return it."""
@@ -89,20 +92,6 @@ class Template:
         self._views = [np.frombuffer(self._memory, run.kind, run.count, AHEAD + run.start) for run in runs]
         self._sizes = [run.count for run in runs]
         self._check(form, layout)
-
-    def rows(self, count: int) -> tuple[NDArray[np.uint8], list[NDArray[Any]]]:
-        """Return the memory (count, size) of so many messages, and where it has the numbers (count, k) of each field.
-
-        The rows of the memory are not contiguous, so that numbers are aligned.
-        """
-        size = self.layout.size
-        memory = np.zeros((count, -(-(AHEAD + size) // 8) * 8), dtype=np.uint8)
-        runs = [self.layout.run(name) for name in self._fields]
-        fields = [
-            np.ndarray((count, run.count), run.kind, memory, AHEAD + run.start, (memory.shape[1], run.kind.itemsize))
-            for run in runs
-        ]
-        return memory[:, AHEAD : AHEAD + size], fields
 
     def fits(self, form: Form) -> bool:
         """Return whether a form has the same fields, of the same sizes, and the same words."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,11 @@ from numpy.typing import NDArray
 from rclpy.serialization import serialize_message
 
 from flexarm_nodes.messages.cdr import LITTLE_ENDIAN, message_reader
-from flexarm_nodes.messages.form import Form, Template
+from flexarm_nodes.messages.form import Form
 from flexarm_nodes.messages.layout import Layout, layout_of
 
 MOST = 1024  # messages of a block
+HELD = 64  # forms of a block: few, as their memory is used again
 KNOWN = 8  # words of a topic that are kept: they may come and go
 
 
@@ -25,34 +25,32 @@ class MessageBlock:
     Attributes:
         rows: (k) the row that each belongs to.
         example: one of them; the words of all are its words.
-        asked: fields whose numbers were asked for.
     """
 
     def __init__(self, rows: list[int], example: Any, layout: Layout, memory: NDArray[np.uint8]) -> None:
         """Read messages with this layout from their bytes (k, size)."""
         self.rows, self.example = rows, example
-        self.asked: set[str] = set()
         self._layout, self._memory = layout, memory
 
     def numbers(self, field: str) -> NDArray[Any]:
         """Return the numbers (k, count) of a field, or of all fields below it."""
-        self.asked.add(field)
         run = self._layout.run(field)
         part = self._memory[:, run.start : run.start + run.count * run.kind.itemsize]
         return np.ascontiguousarray(part).view(run.kind)
 
 
-class StackedForms(MessageBlock):
-    """Forms of one type with the same words, given as one whose numbers are those of all (k, count)."""
+class FormBlock(MessageBlock):
+    """Messages that were not sent: the numbers of their forms, (k, ...) by field."""
 
-    def __init__(self, rows: list[int], form: Form) -> None:
-        """Take the form and the rows (k) of the messages."""
-        self.rows, self.example = rows, Form(form.kind, {}, form.words).message()
-        self._numbers = form.numbers
+    def __init__(self, rows: list[int], example: Any, layout: Layout, given: Callable[[str], Any]) -> None:
+        """Read the numbers that ``given`` returns by field; None: they are zeros, as a message is made."""
+        self.rows, self.example = rows, example
+        self._layout, self._given = layout, given
 
     def numbers(self, field: str) -> NDArray[Any]:
-        """Return the numbers (k, count) of a field that the form has."""
-        return np.asarray(self._numbers[field])
+        """Return the numbers (k, count) of a field that forms name."""
+        run, given = self._layout.run(field), self._given(field)
+        return np.zeros((len(self.rows), run.count), run.kind) if given is None else np.array(given, run.kind)
 
 
 Take = Callable[[MessageBlock], None]
@@ -94,69 +92,51 @@ class MessageBlocks:
             self._rows, self._raws = [], []
 
 
-@dataclass(slots=True)
-class _Words:
-    """Words that forms of a topic had, and memory for the numbers.
-
-    Attributes:
-        fields: where the memory has the numbers of each field that is read.
-        learns: whether it is not known yet which are read.
-    """
-
-    template: Template
-    example: Any
-    memory: NDArray[np.uint8]
-    fields: dict[str, NDArray[Any]]
-    learns: bool = True
-
-
 class FormBlocks:
-    """Does the same with messages that are not sent: their numbers are written into the memory of a block.
-
-    Numbers that ``take`` did not ask for in the first block with the same words are not written.
-    """
+    """Does the same with messages that are not sent. Numbers that ``take`` does not ask for are not read."""
 
     def __init__(self, take: Take) -> None:
         """Sort forms of a topic; ``take`` is called with every block."""
         self._take = take
-        self._known: deque[_Words] = deque(maxlen=KNOWN)  # those in use first
+        self._known: deque[tuple[Form, Any, Layout]] = deque(
+            maxlen=KNOWN
+        )  # forms, messages, layouts: those in use first
         self._rows: list[int] = []
+        self._forms: list[Form] = []
 
     def add(self, row: int, form: Form) -> None:
-        """Add a form that belongs to a row."""
-        known = self._known
-        if not known or not known[0].template.fits(form):
+        """Add a form that belongs to a row; its numbers must not change any more."""
+        if self._forms and (form.words != self._forms[0].words or len(self._forms) == HELD):
             self.end()
-            self._find(form)
-        words, place, numbers = known[0], len(self._rows), form.numbers
-        for name, field in words.fields.items():
-            field[place] = numbers[name]
         self._rows.append(row)
-        if words.learns or place == MOST - 1:
-            self.end()
+        self._forms.append(form)
+
+    def add_many(self, rows: list[int], example: Form, form: Form) -> None:
+        """Add forms that belong to rows (k): one of them, and one with the numbers of all, (k, count)."""
+        self._take(FormBlock(rows, *self._words(example), form.numbers.get))
 
     def end(self) -> None:
         """Hand over the block that is not complete."""
-        rows, self._rows = self._rows, []
-        if rows:
-            words = self._known[0]
-            block = MessageBlock(rows, words.example, words.template.layout, words.memory[: len(rows)])
-            self._take(block)
-            if words.learns:
-                words.learns = False
-                words.fields = {
-                    name: field
-                    for name, field in words.fields.items()
-                    if any(f"{one}.".startswith(f"{name}.") or name.startswith(f"{one}.") for one in block.asked)
-                }
+        rows, self._rows, forms, self._forms = self._rows, [], self._forms, []
+        first = 0
+        for end in range(1, len(forms) + 1):
+            if end == len(forms) or not forms[end].alike(forms[first]):
+                self._take_forms(rows[first:end], forms[first:end])
+                first = end
 
-    def _find(self, form: Form) -> None:
-        for words in self._known:
-            if words.template.fits(form):
-                self._known.remove(words)
-                break
+    def _take_forms(self, rows: list[int], forms: list[Form]) -> None:
+        def given(field: str) -> Any:
+            return [form.numbers[field] for form in forms] if field in forms[0].numbers else None
+
+        self._take(FormBlock(rows, *self._words(forms[0]), given))
+
+    def _words(self, form: Form) -> tuple[Any, Layout]:
+        """Return a message with the words of a form, and its layout."""
+        known = next((one for one in self._known if one[0].alike(form)), None)
+        if known is None:
+            message = form.message()
+            known = form, message, layout_of(form.kind, serialize_message(message))
         else:
-            template = Template(form)
-            memory, fields = template.rows(MOST)
-            words = _Words(template, form.message(), memory, dict(zip(form.numbers, fields, strict=True)))
-        self._known.appendleft(words)
+            self._known.remove(known)
+        self._known.appendleft(known)
+        return known[1:]

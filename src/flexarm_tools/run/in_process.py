@@ -55,7 +55,7 @@ from flexarm_sim.backend import PlantState
 from flexarm_sim.measurement import Measurement
 from flexarm_sim.plant import Plant
 from flexarm_tools.process.progress import Progress
-from flexarm_tools.recording.message_blocks import MOST, FormBlocks, StackedForms
+from flexarm_tools.recording.message_blocks import HELD, FormBlocks
 from flexarm_tools.recording.message_rows import MessageRows
 from flexarm_tools.recording.recording import Recording, RunEvent
 from flexarm_tools.run.compile_beside import compile_beside
@@ -288,17 +288,17 @@ class ProcessRun:
     def record(self, row: int) -> None:
         """Record the true state of the plant at a tick."""
         self._states.append((row, self.plant.state()))
-        if len(self._states) == MOST:
+        if len(self._states) == HELD:
             self._store()
 
     def _store(self) -> None:
         """Write the true states that are not in the recording yet."""
         if self._states:
-            rows, states = zip(*self._states, strict=True)
-            self._states.clear()
-            state = stacked(states)
+            rows, states = map(list, zip(*self._states, strict=True))
+            stamp, state = self.plant.stamp, stacked(states)
             for topic, (_, make) in self._plant.true.items():
-                self._rows.fills[topic](self._known, StackedForms(list(rows), make(self.plant.stamp, state)))
+                self._blocks[topic].add_many(rows, make(stamp, states[0]), make(stamp, state))
+            self._states.clear()
 
     def run(self, watch: Callable[[Tick | None], str], show: Callable[[float, float], None] | None = None) -> Recording:
         """Run to the end and return the recording.
