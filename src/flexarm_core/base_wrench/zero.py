@@ -23,21 +23,15 @@ class BaseWrenchZero:
     def reset(self) -> None:
         """Discard earlier samples."""
         self._residuals: deque[Array] = deque(maxlen=KEPT)
-        self._why_not = "no joint state has come yet"
+        self._newest: tuple[BaseWrenchEstimate, float] | None = None
 
     def take(self, estimate: BaseWrenchEstimate, speed: float) -> None:
         """Take an estimate and the largest joint velocity at its stamp [rad/s | m/s]."""
-        if not estimate.valid:
-            self._why_not = f"there is no valid reading: {', '.join(estimate.left_out)}"
-        elif speed > REST:
-            self._why_not = f"the arm moves at {speed:.3f} rad/s or m/s; it must be at rest, below {REST}"
-        elif estimate.contact:
-            self._why_not = "something touches the arm, or the bias is too large to tell it from a contact: calibrate"
-        else:
-            self._why_not = ""
+        self._newest = estimate, speed
+        if estimate.valid and speed <= REST and not estimate.contact:
             self._residuals.append(estimate.residual_wrench)
-            return
-        self._residuals.clear()
+        else:
+            self._residuals.clear()
 
     def residual(self) -> Array:
         """Return the mean residual wrench (6,) since the arm is at rest, robot on base, sensor frame [N, N*m].
@@ -45,7 +39,14 @@ class BaseWrenchZero:
         Raises:
             InputError: the arm is not at rest, there is a contact, or there is no reading.
         """
-        if self._why_not:
-            raise InputError(self._why_not)
+        if self._newest is None:
+            raise InputError("no joint state has come yet")
+        estimate, speed = self._newest
+        if not estimate.valid:
+            raise InputError(f"there is no valid reading: {', '.join(estimate.left_out)}")
+        if not speed <= REST:
+            raise InputError(f"the arm moves at {speed:.3f} rad/s or m/s; it must be at rest, below {REST}")
+        if estimate.contact:
+            raise InputError("something touches the arm, or the bias is too large to tell it from a contact: calibrate")
         mean: Array = np.mean(self._residuals, axis=0)
         return mean

@@ -39,6 +39,9 @@ class References:
             raise InputError(
                 f"command mode '{mode}' needs {mode} in the joint reference; given: {', '.join(given) or 'nothing'}"
             )
+        values = given.values()
+        if all(value.shape == self._shape for value in values) and all_finite(*values):
+            return
         for name, value in given.items():
             if value.shape != self._shape:
                 raise InputError(f"joint reference {name} has shape {value.shape}, expected ({self._shape[0]},)")

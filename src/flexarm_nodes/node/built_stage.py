@@ -35,7 +35,8 @@ class Output:
     Attributes:
         topic: name of the topic.
         kind: message type.
-        make: makes the form or message of a processed tick; None: nothing to publish.
+        make: makes the form or message of a processed tick, whose numbers do not change afterwards; None: nothing to
+            publish.
         quality: quality of service; messages of ``topics.LATCHED`` are made even without subscribers.
         first: message that is published before any tick, None: none.
         rate: returns how many messages are published in a second of stamps at most [Hz], 0: none; None: one a tick.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -98,9 +97,7 @@ class FormBlocks:
     def __init__(self, take: Take) -> None:
         """Sort forms of a topic; ``take`` is called with every block."""
         self._take = take
-        self._known: deque[tuple[Form, Any, Layout]] = deque(
-            maxlen=KNOWN
-        )  # forms, messages, layouts: those in use first
+        self._known: list[tuple[Form, Any, Layout]] = []  # forms and their messages: those in use first
         self._rows: list[int] = []
         self._forms: list[Form] = []
 
@@ -136,7 +133,5 @@ class FormBlocks:
         if known is None:
             message = form.message()
             known = form, message, layout_of(form.kind, serialize_message(message))
-        else:
-            self._known.remove(known)
-        self._known.appendleft(known)
+        self._known = [known, *(one for one in self._known if one is not known)][:KNOWN]
         return known[1:]
