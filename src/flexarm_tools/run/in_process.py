@@ -224,17 +224,19 @@ class ProcessRun:
         self._events: list[RunEvent] = []
         self._told: dict[str, _Told] = defaultdict(_Told)
         self._unanswered = 0
+        self._blocks = {topic: FormBlocks(partial(fill, self._known)) for topic, fill in self._rows.fills.items()}
+        takers: dict[str, Callable[[int, Any], None]] = {topic: blocks.add for topic, blocks in self._blocks.items()}
+        takers |= {topic: partial(fill, self._known) for topic, fill in self._rows.texts.items()}
         names, mapped = output_topics(list(self._loop.built.values())), nodes[CONTROL_LOOP].remappings
-        self._outputs: list[tuple[str, Callable[[Tick], Any]]] = []
+        self._outputs: list[tuple[Callable[[int, Any], None], Callable[[Tick], Any]]] = []
         for name, built in self._loop.built.items():
             for out in built.outputs:
                 topic = names[name, out.topic]
-                if (topic := mapped.get(topic, topic)) in self._rows.fills or topic in self._rows.texts:
-                    self._outputs.append((topic, out.brief or out.make))
+                if (topic := mapped.get(topic, topic)) in takers:
+                    self._outputs.append((takers[topic], out.brief or out.make))
         self._writers: dict[str, FormWriter] = defaultdict(FormWriter)  # by topic
         self._named: list[tuple[str, ...]] | None = None  # of the newest joint state, if it was usable
         self._taken: dict[str, Form] = {}  # by topic, the newest form that was read as a message and was usable
-        self._blocks = {topic: FormBlocks(partial(fill, self._known)) for topic, fill in self._rows.fills.items()}
         self._states: list[tuple[int, PlantState]] = []  # true ones by row, which are not recorded yet
         self._tick: Tick | None = None
         self._natural: float | None = None  # natural period [s], once it is known
@@ -358,8 +360,9 @@ class ProcessRun:
             self._tell(CONTROL_LOOP, *gate_words(pipeline.gate.gate.status, topics.RESET_GATE), said.stamp)
             return command
         self._tick = tick = pipeline.tick(readings.sample(joints))
-        for topic, make in self._outputs:
-            self._fill(row, topic, make(tick))
+        for take, make in self._outputs:
+            if (made := make(tick)) is not None:
+                take(row, made)
         self._tell_of(tick)
         for name, failed in pipeline.after().items():
             self._tell(name, ERROR, failed, said.stamp)
@@ -388,12 +391,6 @@ class ProcessRun:
         """Return whether the last message of a topic was usable and had the same words, and as many numbers."""
         last = self._taken.get(topic)
         return last is not None and form.words == last.words and _counts(form, fields) == _counts(last, fields)
-
-    def _fill(self, row: int, topic: str, made: Any) -> None:
-        if isinstance(made, Form):
-            self._blocks[topic].add(row, made)
-        elif made is not None:
-            self._rows.texts[topic](self._known, row, made)
 
     def _apply_events(self, row: int) -> None:
         while self._pending and round(self._pending[0].at * self._scenario.rate) <= row:
