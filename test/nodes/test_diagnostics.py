@@ -143,3 +143,14 @@ def test_a_run_that_begins_says_nothing_of_the_one_before_and_one_that_ends_keep
     told.announce(OK, "inactive")
     told.announce(OK, "active", anew=True)
     assert [[pair.key for pair in status.values] for status in shown] == [["state", "trips"], ["state", "trips"], []]
+
+
+def test_values_that_a_function_finds_are_found_when_they_are_published(clock):
+    listener, shown, asked = Listener(), [], []
+    listener.create_publisher = lambda *_: SimpleNamespace(publish=lambda array: shown.append(array.status[0]))
+    told = Diagnostics(listener)
+    for tick in range(100):
+        told.report(OK, "estimating", tick, lambda tick=tick: asked.append(tick) or {"newest": str(tick)})
+    listener.second_passes()
+    assert [(pair.key, pair.value) for pair in shown[-1].values] == [("newest", "99")]
+    assert asked == [0, 99]

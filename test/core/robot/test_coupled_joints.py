@@ -59,6 +59,14 @@ def test_the_dynamics_are_those_of_all_joints_reduced_to_the_driven_ones(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_a_pose_alone_has_the_bits_of_that_with_its_motion(seed):
+    _, model, _, state, q, v, _ = case(seed)
+    position, rotation, *_ = model.world_to_tool.motion_of(q, v)
+    for alone in (model.world_to_tool.pose_of(q), model.tool_pose(state, model.world_frame)):
+        assert np.array_equal(alone[0], position) and np.array_equal(alone[1], rotation)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_damping_friction_and_rotor_of_a_follower_are_felt_by_its_driver(seed):
     arm, model, *_ = case(seed)
     damping = dict.fromkeys(arm.driven, 0.0)

@@ -333,14 +333,14 @@ class Readings:
         there: dict[str, dict[str, Any]] = {kind: {} for kind in READERS}
         others, rejected = dict[str, tuple[int, Any]](), dict[str, str]()
         for (kind, name), kept in self._readings.items():
-            near: int | None = stamp
-            if stamp not in kept:
-                near = min(kept, key=lambda one: abs(one - stamp), default=None)
-                near = None if near is None or abs(near - stamp) > tolerance else near
-            came = None if near is None else kept[near]
+            came = None
+            if stamp in kept:
+                came = kept[stamp]
+            elif kept and abs((nearest := min(kept, key=lambda one: abs(one - stamp))) - stamp) <= tolerance:
+                came = kept[nearest]
             if isinstance(came, str):
                 rejected[name] = came
-            elif near is not None:
+            elif came is not None:
                 there[kind][name] = _in_sensor(came, joints)
             if kind == "wrench" and kept and name not in there[kind]:
                 others[name] = _nearest(kept, joints)
