@@ -13,8 +13,7 @@ from flexarm_nodes.messages.cdr import LITTLE_ENDIAN, message_reader
 from flexarm_nodes.messages.form import Form
 from flexarm_nodes.messages.layout import Layout, layout_of
 
-MOST = 1024  # messages of a block
-HELD = 64  # forms of a block: few, as their memory is used again
+MOST = 1024  # messages of a block, and true states that are recorded at once
 KNOWN = 8  # words of a topic that are kept: they may come and go
 
 
@@ -103,7 +102,7 @@ class FormBlocks:
 
     def add(self, row: int, form: Form) -> None:
         """Add a form that belongs to a row; its numbers must not change any more."""
-        if self._forms and (form.words != self._forms[0].words or len(self._forms) == HELD):
+        if self._forms and (form.words != self._forms[0].words or len(self._forms) == MOST):
             self.end()
         self._rows.append(row)
         self._forms.append(form)

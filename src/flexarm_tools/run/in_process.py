@@ -55,7 +55,7 @@ from flexarm_sim.backend import PlantState
 from flexarm_sim.measurement import Measurement
 from flexarm_sim.plant import Plant
 from flexarm_tools.process.progress import Progress
-from flexarm_tools.recording.message_blocks import HELD, FormBlocks
+from flexarm_tools.recording.message_blocks import MOST, FormBlocks
 from flexarm_tools.recording.message_rows import MessageRows
 from flexarm_tools.recording.recording import Recording, RunEvent
 from flexarm_tools.run.compile_beside import compile_beside
@@ -290,7 +290,7 @@ class ProcessRun:
     def record(self, row: int) -> None:
         """Record the true state of the plant at a tick."""
         self._states.append((row, self.plant.state()))
-        if len(self._states) == HELD:
+        if len(self._states) == MOST:
             self._store()
 
     def _store(self) -> None:
