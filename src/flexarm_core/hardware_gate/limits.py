@@ -73,13 +73,13 @@ class JointLimits:
         object.__setattr__(self, "table", np.array(np.broadcast_arrays(*rows), dtype=float))
 
 
-def _highest_acceleration(distance: Array, velocity: Array, deceleration: Array, dt: float) -> Array:
+def _highest_acceleration(distance: Array, velocity: Array, deceleration: Array, hardest: Array, dt: float) -> Array:
     """Return the largest acceleration for one sample after which the joint can still stop before its limit.
 
     With ``v1 = v + a dt`` and ``d1 = d - v dt - c a dt^2`` the condition ``v1^2 <= 2 A d1`` is the quadratic
     ``dt^2 a^2 + 2 (v dt + c A dt^2) a + v^2 - 2 A (d - v dt) <= 0`` (viability; Del Prete 2018, RA-L 3(1)). A joint
     under constant effort moves with c = 1/2, a joint commanded by position or velocity with c = 1: the smaller root
-    is safe for both.
+    is safe for both. Where there is none, it is too late for ``A``, and the joint brakes as it may: by ``hardest``.
     """
     highest = np.full_like(distance, np.inf)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -87,7 +87,7 @@ def _highest_acceleration(distance: Array, velocity: Array, deceleration: Array,
         for c in (0.5, 1.0):
             half = velocity * dt + c * deceleration * dt**2
             root = half**2 - dt**2 * constant
-            solution = np.where(root < 0.0, -deceleration, (-half + np.sqrt(np.maximum(root, 0.0))) / dt**2)
+            solution = np.where(root < 0.0, -hardest, (-half + np.sqrt(np.maximum(root, 0.0))) / dt**2)
             highest = np.minimum(highest, solution)
     return np.where(np.isfinite(distance), highest, np.inf)
 
@@ -205,9 +205,9 @@ def acceleration_bounds(
     A, D, ahead = limits.acceleration, limits.table[DECELERATION], max(ahead, dt)
     most = A if braking is None else braking
     highest = np.minimum(A, (limits.velocity - velocity) / dt)
-    highest = np.minimum(highest, _highest_acceleration(limits.upper - position, velocity, D, ahead))
+    highest = np.minimum(highest, _highest_acceleration(limits.upper - position, velocity, D, A, ahead))
     lowest = np.maximum(-A, (-limits.velocity - velocity) / dt)
-    lowest = np.maximum(lowest, -_highest_acceleration(position - limits.lower, -velocity, D, ahead))
+    lowest = np.maximum(lowest, -_highest_acceleration(position - limits.lower, -velocity, D, A, ahead))
     highest, lowest = np.clip(highest, -most, A), np.clip(lowest, -A, most)
     # Beyond a limit the two bounds may cross: braking has priority.
     crossed = lowest > highest

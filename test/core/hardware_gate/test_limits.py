@@ -90,8 +90,11 @@ def test_a_joint_that_is_too_fast_is_braked_harder():
 
 
 def test_a_joint_outside_its_range_is_braked_and_brought_back():
-    _, highest = acceleration_bounds(limits(), np.array([1.2]), np.array([0.5]), 0.001)
-    assert highest[0] == -10.0
+    for deceleration in (10.0, 2.0):  # too late for a deceleration that it surely reaches: as hard as it may
+        bound = limits(deceleration=np.array([deceleration]))
+        for position in (1.2, 0.99):
+            _, highest = acceleration_bounds(bound, np.array([position]), np.array([0.5]), 0.001)
+            assert highest[0] == -10.0
 
 
 @pytest.mark.parametrize("name", ["velocity", "acceleration", "effort", "effort_rate"])
