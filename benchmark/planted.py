@@ -606,7 +606,7 @@ PLANTED = (
     ),
     Planted(
         "an unusable reference that comes after its state was answered gets no effort of the stop", f"{GATE}/gate.py",
-        "return self._or_again(self._brake_unled(reason))", "return self._brake_unled(reason)",
+        "return self._or_again(command) if stopped else command", "return command",
         f"{CORE_TESTS}/test_gate.py::test_an_effort_that_answered_a_state_in_a_stop_also_answers_its_reference",
     ),
     Planted(

@@ -268,8 +268,10 @@ class HardwareGate:
         return self._or_again(self._use(reference, self._timing.now(), state))
 
     def on_unusable_reference(self, reason: str) -> Array | None:
-        """Process an unusable reference: brake; return the command (n,) as :meth:`on_reference` does in a stop."""
-        return self._or_again(self._brake_unled(reason))
+        """Process an unusable reference: brake; return the command (n,), in a stop as :meth:`on_reference` does."""
+        stopped = self._machine.stopped  # before: the newest state has been answered by an effort of the stop
+        command = self._brake_unled(reason)
+        return self._or_again(command) if stopped else command
 
     def on_base(self, deflection: Array, rate: Array) -> None:
         """Check a base (m,) whose motion the effort limits ignore; the gate trips if it is beyond its limits."""
