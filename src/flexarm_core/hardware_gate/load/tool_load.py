@@ -138,7 +138,8 @@ class ToolLoad:
 
     Attributes:
         inertia: (n, n) inertia that the load adds to that of the joints.
-        least: (n, n) the same of what adds least: a plausible load, or while a joint escapes a plausible lighter hand.
+        least: (n, n) the same of what adds least: a plausible load; negative if a joint escapes and a hand lighter than
+            told is likelier than any load.
         missing: (n, n) inertia that the hand lacks, as it is lighter than told.
         turned: (n,) change of the weight that the hand lacks, beyond its low pass, as an effort [N*m | N].
         parameters: (10,) of the likeliest load, ``[m, m c, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz]`` [kg, kg*m, kg*m^2].
