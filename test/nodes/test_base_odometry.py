@@ -321,6 +321,46 @@ def test_transforms_give_the_motion_of_the_base_and_others_are_not_asked(live, s
     assert received[0].deflection_rate[0] == pytest.approx(0.2) and received[0].deflection[0] == pytest.approx(0.0208)
 
 
+def test_a_chain_of_transforms_of_several_nodes_gives_the_motion_of_the_base_until_it_is_broken(live, shared):
+    """Map in odom is told slowly, vehicle in odom fast, mast in vehicle once; mast in map is asked."""
+    tf = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not installed")
+    model = ArmModel(shared["robot_description"])
+    given = shared | {"source": "tf", "twist_window": 0.1, "world_frame": "map", "child_frame": "mast"}
+    fixed = live.node.create_publisher(tf.TFMessage, topics.TF_STATIC, topics.FRAMES)
+
+    def told(parent: str, child: str, tick: int, x: float) -> TransformStamped:
+        one = TransformStamped(child_frame_id=child)
+        one.header.frame_id, one.header.stamp = parent, joint_state(tick).header.stamp
+        one.transform.translation.x, one.transform.rotation.w = x, 1.0
+        return one
+
+    fixed.publish(tf.TFMessage(transforms=[told("vehicle", "mast", 0, 0.3)]))
+    live.start("base_odometry", given)
+    live.listen(topics.FLEXIBLE_STATE, FlexibleState)
+    states = live.publisher(topics.JOINT_STATES, JointState)
+    slow, fast = (live.publisher(topics.TF, tf.TFMessage) for _ in range(2))
+    live.settle()
+    received, home = live.received[topics.FLEXIBLE_STATE], Watcher(model)([0.0], np.zeros(1))[0][0]
+    names = ["joint3", "joint1", "joint2"]
+    states.publish(joint_state(1, names=names))
+    live.wait_for_diagnostic("base_odometry", "no transforms connect 'mast' with 'map'")
+    for tick in range(0, 201, 10):
+        x = home + 0.2e-3 * tick
+        if tick % 50 == 0:
+            slow.publish(tf.TFMessage(transforms=[told("odom", "map", tick, -0.5 - 0.1e-3 * tick)]))
+        fast.publish(tf.TFMessage(transforms=[told("odom", "vehicle", tick, x - 0.8 - 0.1e-3 * tick)]))
+        live.spin(0.02)
+    states.publish(joint_state(204, names=names))
+    live.until(lambda: len(received) == 1, "an answer")
+    assert received[0].deflection_rate[0] == pytest.approx(0.2, abs=1e-6)
+    assert received[0].deflection[0] == pytest.approx(0.0408, abs=1e-6)
+    fast.publish(tf.TFMessage(transforms=[told("elsewhere", "vehicle", 210, 0.0)]))
+    live.wait_for_diagnostic("base_odometry", "'vehicle' from 'odom' to 'elsewhere' was moved")
+    states.publish(joint_state(400, names=names))
+    live.wait_for_diagnostic("base_odometry", "s older than the joint state, allowed is max_age: no transforms connect")
+    assert len(received) == 1
+
+
 def test_a_control_loop_counts_the_age_of_differentiated_poses_in_the_gains_of_its_law(live, shared):
     law, gate = "rns_vibration_controller", "hardware_gate"
     parameters = {f"{law}.task": "hold", f"{law}.base_state_source": "flexible_state", f"{gate}.lockstep": True}

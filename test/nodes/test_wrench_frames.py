@@ -136,7 +136,7 @@ def test_a_frame_that_static_transforms_fix_to_a_link_is_known_as_soon_as_they_h
     one, two = Told([transform(prefix + "tool0", "camera", near)]), Told([transform("camera", "tip", far)])
     above = Told([transform("stand_of_driver", prefix + "l2", other)])
     for message in (two, one, above):  # in any order, of several publishers
-        readings.take_static(message)
+        readings.take_frames(message, fixed=True)
     placed_in = {"camera": near, "tip": near * far}
     for stamp, frame in enumerate(("camera", "tip", "stand_of_driver", "tip"), 2):
         q, wrench = rng.uniform(-0.5, 0.5, len(names)), rng.standard_normal(6)
@@ -149,7 +149,7 @@ def test_a_frame_that_static_transforms_fix_to_a_link_is_known_as_soon_as_they_h
         sample = readings.sample(readings.joints(joint_state(stamp, names, q)))
         wanted = (placed(free, q, "foot").inverse() * link).act(pinocchio.Force(wrench)).vector
         assert np.allclose(sample.wrenches["base_ft_sensor"], wanted, atol=1e-9), frame
-    readings.take_static(Told([transform("camera", "tip", near)]))  # it was calibrated anew
+    readings.take_frames(Told([transform("camera", "tip", near)]), fixed=True)  # it was calibrated anew
     readings.take(SENSORS[0], wrench_message(9, "tip", wrench))
     sample = readings.sample(readings.joints(joint_state(9, names, q)))
     link = placed(free, q, "tool0") * near * near
@@ -164,13 +164,13 @@ def test_a_frame_has_the_parent_that_was_told_last_and_in_a_ring_none():
     first, second, tip = (pinocchio.SE3.Random() for _ in range(3))
     told = transform("tool0", "camera", first), transform("camera", "tip", tip), transform("foot", "camera", second)
     for one in told:
-        readings.take_static(Told([one]))
+        readings.take_frames(Told([one]), fixed=True)
     wrench = rng.standard_normal(6)
     readings.take(SENSORS[0], wrench_message(1, "tip", wrench))
     sample = readings.sample(readings.joints(joint_state(1, names, rng.uniform(-0.5, 0.5, len(names)))))
     wanted = (second * tip).act(pinocchio.Force(wrench)).vector
     assert np.allclose(sample.wrenches["base_ft_sensor"], wanted, atol=1e-9)
-    readings.take_static(Told([transform("tip", "camera", first)]))
+    readings.take_frames(Told([transform("tip", "camera", first)]), fixed=True)
     with pytest.raises(InputError, match="in frame 'tip'"):
         readings.take(SENSORS[0], wrench_message(2, "tip", wrench))
 
@@ -181,7 +181,7 @@ def test_transforms_that_are_no_poses_are_named_and_the_others_taken():
     lost.transform.translation.x = np.nan
     told = [transform("tool0", "short", still, norm=0.5), lost, transform("tool0", "good", still)]
     with pytest.raises(InputError, match="'short' in 'tool0', 'lost' in 'tool0' is no pose"):
-        readings.take_static(Told(told))
+        readings.take_frames(Told(told), fixed=True)
     readings.take(SENSORS[0], wrench_message(1, "good", np.ones(6)))
     for frame in ("lost", "short", "", "/tool0"):
         with pytest.raises(InputError, match="in frame"):
@@ -301,3 +301,39 @@ def test_the_node_takes_a_wrench_in_a_frame_of_tf_static_and_says_where_it_is_no
             found.append([getattr(estimate.wrench.force, axis) for axis in "xyz"])
         assert np.allclose(found[-1], found[-2], atol=1e-9)
     sensed.live.node.destroy_publisher(frames)
+
+
+def test_the_node_takes_a_wrench_in_a_frame_that_tf_moves_while_it_is_told(sensed):
+    tf = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not installed")
+    frames = sensed.live.node.create_publisher(tf.TFMessage, "/tf", 10)
+    fixed = sensed.live.node.create_publisher(tf.TFMessage, "/tf_static", topics.FRAMES)
+    sensed.configure(wrench_frames=["like_it=tool0 0 0.1 0.2 0 0 0"])
+    fixed.publish(
+        tf.TFMessage(transforms=[transform("finger", "pad", pinocchio.SE3(np.eye(3), np.array([0, 0, 0.2])))])
+    )
+
+    def force(frame: str, tick: int) -> list[float]:
+        sensed.tick = tick
+        sensed.send_wrench(np.arange(1.0, 7.0), frame=frame)
+        sensed.send_state(BENT)
+        estimate = sensed.estimate()
+        assert estimate.valid, list(estimate.left_out)
+        return [*(getattr(estimate.wrench.force, axis) for axis in "xyz"),
+                *(getattr(estimate.wrench.torque, axis) for axis in "xyz")]  # fmt: skip
+
+    sensed.tick = 1
+    sensed.send_wrench(np.ones(6), frame="pad")
+    sensed.send_state(BENT)
+    assert list(sensed.estimate().left_out) == ["base_ft_sensor: in frame 'pad'"]
+    sensed.live.settle()  # /tf is heard from now on
+    for tick, y in ((2, 0.3), (4, 0.1)):
+        told = transform("tool0", "finger", pinocchio.SE3(np.eye(3), np.array([0.0, y, 0.0])))
+        told.header.stamp = nanoseconds_to_stamp(tick * sensed.period)
+        frames.publish(tf.TFMessage(transforms=[told]))
+    sensed.live.spin(0.3)
+    assert np.allclose(force("pad", 5), force("like_it", 6), atol=1e-9)
+    sensed.tick = 200
+    sensed.send_wrench(np.ones(6), frame="pad")
+    sensed.live.wait_for_diagnostic(NODE, "'finger' in 'tool0' on /tf is 0.392 s older, at most 0.1 s are accepted")
+    for publisher in (frames, fixed):
+        sensed.live.node.destroy_publisher(publisher)

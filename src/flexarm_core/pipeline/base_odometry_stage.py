@@ -46,7 +46,11 @@ class BaseOdometryConfig(Settings):
 
 
 class BaseOdometryStage(Stage):
-    """Gives the flexible state of a base whose pose and twist are measured."""
+    """Gives the flexible state of a base whose pose and twist are measured.
+
+    Attributes:
+        lack: why no newer pose has come, in words; empty: not known.
+    """
 
     name = "base_odometry"
 
@@ -84,7 +88,7 @@ class BaseOdometryStage(Stage):
         self._check = RateCheck()
         window = config.twist_window
         self._slope = Slope(window, np.zeros(model.m, dtype=bool), 0.0) if window > 0.0 else None
-        self.base_delay = 0.5 * window
+        self.base_delay, self.lack = 0.5 * window, ""
         self.distance, self.angle = 0.0, 0.0
 
     def reset(self) -> None:
@@ -141,13 +145,14 @@ class BaseOdometryStage(Stage):
         Raises:
             InputError: no pose has come, or the newest one is too old, or too far ahead.
         """
+        why = f": {self.lack}" if self.lack else ""
         if self._newest is None:
-            raise InputError("no pose of the base has come yet")
+            raise InputError(f"no pose of the base has come yet{why}")
         stamp, position, rate = self._newest
         age = (tick.stamp - stamp) * 1e-9
         if abs(age) > self.config.max_age:
             late = f"{age:.3f} s older" if age > 0.0 else f"{-age:.3f} s newer"
-            raise InputError(f"the newest pose of the base is {late} than the joint state, allowed is max_age")
+            raise InputError(f"the newest pose of the base is {late} than the joint state, allowed is max_age{why}")
         none = np.zeros(0)
         unknown = np.full(self._m, np.nan)
         tick.flexible = FlexibleState(tick.stamp, position + age * rate, rate, unknown, none, none, none)

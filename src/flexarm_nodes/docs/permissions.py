@@ -46,7 +46,7 @@ SIMULATED = "simulated_plant"
 OPERATOR = "operator"
 BROADCASTERS = "ros2_control"
 EVERY_PUBLISHES = ("diagnostics", "rosout", "parameter_events", "~/transition_event")
-EVERY_SUBSCRIBES = ("clock", topics.ROBOT_DESCRIPTION, topics.TF_STATIC.lstrip("/"))
+EVERY_SUBSCRIBES = ("clock", topics.ROBOT_DESCRIPTION, *(topic.lstrip("/") for topic in (topics.TF, topics.TF_STATIC)))
 
 
 @dataclass(frozen=True, slots=True)

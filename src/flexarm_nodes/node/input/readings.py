@@ -230,9 +230,14 @@ class Readings:
         """Whether frames from /tf_static are of use."""
         return any(kind == "wrench" for kind, _ in self.sensors)
 
-    def take_static(self, message: Any) -> None:
-        """Take frames from /tf_static, as :meth:`WrenchFrames.take_static`."""
-        self._frames.take_static(message)
+    @property
+    def wants_moving_frames(self) -> bool:
+        """Whether frames from /tf are of use."""
+        return self._frames.wants_moving
+
+    def take_frames(self, message: Any, *, fixed: bool) -> None:
+        """Take frames from /tf_static or /tf, as :meth:`WrenchFrames.take_frames`."""
+        self._frames.take_frames(message, fixed=fixed)
 
     def take(self, sensor: tuple[str, str], message: Any) -> None:
         """Take a sensor's message.
@@ -246,7 +251,7 @@ class Readings:
         reading = READERS[kind].read(message, self._model)
         if kind == "wrench":
             kept[stamp] = f"in frame '{frame}'"
-            reading = self._frames.seen(name, frame, reading)
+            reading = self._frames.seen(name, frame, stamp, reading)
         kept[stamp] = reading
 
     def take_raw(self, sensor: tuple[str, str], raw: bytes, read: Callable[[bytes], Any]) -> None:
@@ -271,7 +276,7 @@ class Readings:
         (kind, name), before = sensor, self._learnt[sensor]
         reading = READERS[kind].flat(before, numbers)
         if kind == "wrench":
-            reading = self._frames.seen(name, before.header.frame_id, reading)
+            reading = self._frames.seen(name, before.header.frame_id, stamp, reading)
         self._keep(sensor, stamp, reading)
 
     def _keep(self, sensor: tuple[str, str], stamp: int, reading: Any) -> dict[int, Any]:

@@ -58,6 +58,7 @@ class Synchronizer:
         self._node, self._process, self._refuse, self._restart = node, process, refuse, restart
         self.references = References(node, refuse, self._go_on)
         self._subscriptions: list[Any] = []
+        self._moving_frames = False  # whether /tf is heard
         self._timer: Any = None
         self._idle: bytes | None = None  # newest joint state that arrived while inactive
         self._newest: int | None = None  # stamp of the newest joint state [ns]
@@ -94,6 +95,7 @@ class Synchronizer:
         self._stages, self._lag = [built.stage for built, _ in stages], (0.0, 0.0)
         for subscription in self._subscriptions:
             node.destroy_subscription(subscription)
+        self._moving_frames = False
         self._subscriptions = [
             node.hear(kind, topic, self._on_reading(kind, sensor), raw=True)
             for topic, kind, sensor in readings.subscriptions()
@@ -224,6 +226,7 @@ class Synchronizer:
                 self.readings.take_raw(sensor, raw, read)
             except InputError as error:
                 self._refuse("", str(error))
+                self._hear_moving_frames()
             self._go_on()
 
         return on_reading
@@ -236,13 +239,23 @@ class Synchronizer:
                     self.readings.take((kind, name), states.reading(kind, name, self._homes[name]))
                 except InputError as error:
                     self._refuse("", str(error))
+                    self._hear_moving_frames()
 
-    def _take_frames(self, read: Callable[[bytes], Any], raw: bytes) -> None:
-        """Take frames, which come once, mostly while the node is inactive."""
+    def _take_frames(self, read: Callable[[bytes], Any], raw: bytes, *, fixed: bool = True) -> None:
+        """Take frames; those that are fixed come once, mostly while the node is inactive."""
         try:
-            self.readings.take_static(read(raw))
+            self.readings.take_frames(read(raw), fixed=fixed)
         except InputError as error:
             self._refuse("", str(error))
+
+    def _hear_moving_frames(self) -> None:
+        """Subscribe to /tf once a wrench has come in a frame that nothing else tells."""
+        if TFMessage is None or self._moving_frames or not self.readings.wants_moving_frames:
+            return
+        self._moving_frames = True
+        take = partial(self._take_frames, self._node.reader(TFMessage), fixed=False)
+        heard = self._node.hear(TFMessage, topics.TF, take, topics.MOVING_FRAMES, raw=True)
+        self._subscriptions.append(heard)
 
     def _on_waited(self) -> None:
         self._timer.cancel()

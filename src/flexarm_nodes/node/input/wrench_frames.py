@@ -3,13 +3,14 @@
 A driver may report its wrench in another frame than the one in which the sensor measures: in a flange, in the base, or
 in one of its own (``tool0_controller``). With the pose ``R, p`` of that frame in the sensor's, ``f_s = R f`` and
 ``n_s = R n + p x f_s``. If joints lie between the two, their positions are those of the joint state of the same stamp.
+A frame that moves relative to every link is where /tf last told it, not later than the wrench.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,9 +20,10 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.kinematic_chain import KinematicChain, joints_inboard, kinematic_chain
 from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_core.types import Array
-from flexarm_nodes.node.input.static_frames import StaticFrames
+from flexarm_nodes.node.input.frame_tree import Chain, FrameTree
 
 MOST_NAMED = 30  # frames in a message
+OLDEST = 100_000_000  # [ns] largest difference of stamps between a wrench and the transform of its frame
 SIGNS = re.compile(r"[+-]{6}")  # of force and moment
 
 
@@ -56,6 +58,14 @@ class MovingFrame:
         return np.linalg.solve(sensor, link @ self.pose).astype(np.float64, copy=False)
 
 
+class Carried(NamedTuple):
+    """A frame that moves relative to the nearest link: its name, the chain from that link, and that link."""
+
+    frame: str
+    chain: Chain
+    on: MovingFrame
+
+
 @dataclass(frozen=True, slots=True)
 class WrenchElsewhere:
     """A wrench (6,) ``[f; n]`` in a frame that moves relative to the sensor."""
@@ -69,7 +79,11 @@ class WrenchElsewhere:
 
 
 class WrenchFrames:
-    """Frames in which wrenches of the sensors of an arm may be given."""
+    """Frames in which wrenches of the sensors of an arm may be given.
+
+    Attributes:
+        wants_moving: whether a wrench has come in a frame that only /tf can tell.
+    """
 
     def __init__(self, model: ArmModel, named: Sequence[str] = (), prefix: str = "") -> None:
         """Know the links of an arm, and frames that are named.
@@ -85,28 +99,33 @@ class WrenchFrames:
         self._model, self._description = model, model.description
         self._sensors = {name: sensor.frame for name, sensor in self._description.force_torque_sensors.items()}
         self._named = named_frames(self._description.links, named)
-        self._static = StaticFrames(self._description.links, prefix)
+        self._tree, self.wants_moving = FrameTree(prefix), False
         self._forget()
 
     def _forget(self) -> None:
-        self._placed: dict[tuple[str, str], Array | MovingFrame | None] = {
+        self._known = self._tree.changes
+        self._placed: dict[tuple[str, str], Array | MovingFrame | Carried | None] = {
             (name, frame): None for name, frame in self._sensors.items() if frame not in self._named
         }
 
-    def take_static(self, message: Any) -> None:
-        """Take frames from /tf_static (tf2_msgs/TFMessage).
+    def take_frames(self, message: Any, *, fixed: bool) -> None:
+        """Take frames from /tf_static (``fixed``) or /tf (tf2_msgs/TFMessage).
 
         Raises:
-            InputError: some are no poses; the others are taken.
+            InputError: as of :meth:`FrameTree.take`.
         """
-        self._forget()
-        self._static.take(message)
+        try:
+            self._tree.take(message, fixed=fixed)
+        finally:
+            if fixed or self._tree.changes != self._known:
+                self._forget()
 
-    def seen(self, sensor: str, frame: str, wrench: Array) -> Array | WrenchElsewhere:
-        """Return a wrench (6,) in the frame of a sensor, or with the frame that joints move.
+    def seen(self, sensor: str, frame: str, stamp: int, wrench: Array) -> Array | WrenchElsewhere:
+        """Return a wrench (6,) of a stamp [ns] in the frame of a sensor, or with the frame that joints move.
 
         Raises:
-            InputError: the frame is not known, or a link that bends lies between it and the sensor.
+            InputError: the frame is not known, a link that bends lies between it and the sensor, or /tf does not tell
+                where the frame is at the stamp.
         """
         key = sensor, frame
         if frame in self._named:
@@ -116,20 +135,37 @@ class WrenchFrames:
         placed = self._placed[key]
         if placed is None:
             return wrench
+        if isinstance(placed, Carried):
+            return WrenchElsewhere(replace(placed.on, pose=self._told(placed, stamp)), wrench)
         return WrenchElsewhere(placed, wrench) if isinstance(placed, MovingFrame) else transformed(placed, wrench)
 
-    def _place(self, sensor: str, frame: str) -> Array | MovingFrame:
-        description, home = self._description, self._sensors[sensor]
+    def _told(self, carried: Carried, stamp: int) -> Array:
+        """Return the pose (4, 4) of a frame in its link as /tf tells it last up to a stamp [ns]."""
+        tree, chain = self._tree, carried.chain
+        at = tree.common(chain, stamp)
+        if abs(stamp - at) > OLDEST:
+            raise InputError(
+                f"wrench is in frame '{carried.frame}', and {tree.slowest(chain)} on /tf is"
+                f" {abs(stamp - at) * 1e-9:.3f} s {'older' if at < stamp else 'newer'}, at most {OLDEST * 1e-9:g} s are"
+                " accepted"
+            )
+        return tree.pose(chain, at)
+
+    def _place(self, sensor: str, frame: str) -> Array | MovingFrame | Carried:
+        description, home, tree = self._description, self._sensors[sensor], self._tree
         said = f"wrench is in frame '{frame}', sensor '{sensor}' measures in '{home}'"
         link, pose, _ = self._named.get(frame, (frame, np.eye(4), None))
-        if link not in description.links and (found := self._static.find(frame)) is not None:
-            link, pose = found
+        chain = None
+        if link not in description.links and (found := tree.nearest(frame, description.links)) is not None:
+            link, chain = found, tree.chain(found, frame)
+            pose = np.eye(4) if tree.moving(chain) else tree.pose(chain, 0)
         if link not in description.links:
+            self.wants_moving = True
             known = [*self._named, *description.links]
             more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
             raise InputError(
-                f"{said}; known frames: {', '.join(known[:MOST_NAMED])}{more}; others are named in wrench_frames, or"
-                " fixed to a link on /tf_static"
+                f"{said}; known frames: {', '.join(known[:MOST_NAMED])}{more}; others are named in wrench_frames,"
+                " fixed to a link on /tf_static, or moved on /tf"
             )
         paths = [joints_inboard(description, end, description.root) for end in (home, link)]
         between = {joint.name: joint for path in paths for joint in path}
@@ -141,6 +177,8 @@ class WrenchFrames:
         coordinates = (*self._model.joint_names, *self._model.elastic_joint_names)
         to_sensor, to_frame = (kinematic_chain(description, end, coordinates) for end in (home, link))
         moving = MovingFrame(to_sensor, to_frame, pose, self._model.m)
+        if chain is not None and tree.moving(chain):
+            return Carried(frame, chain, moving)
         if any(joint.kind != "fixed" for joint in between.values()):
             return moving
         return moving.at(np.zeros(self._model.n), None)
