@@ -682,4 +682,9 @@ PLANTED = (
         "Stopped(stamp, motion, self.limits.acceleration) if moving else Held(motion[0])", "Held(motion[0])",
         "test/core/joint_trajectory/test_follower.py::test_a_canceled_motion_brakes_and_rests_before_the_goal_ends",
     ),
+    Planted(
+        "a load is sought in the motion while commands may be late", f"{GATE}/command_law.py",
+        "self.observed.observe(state, known, age, doubted=self.cautious)", "self.observed.observe(state, known, age)",
+        f"{FAULT_CASES}::test_after_a_reset_while_commands_are_still_late_no_load_is_sought_in_the_motion",
+    ),
 )  # fmt: skip

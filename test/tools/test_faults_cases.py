@@ -85,3 +85,9 @@ def test_an_arm_led_to_where_a_motor_cannot_keep_its_velocity_becomes_slower(mon
     """Centripetal forces beyond the motor: a law that kept all velocities reached 1.12 times the limit here."""
     monkeypatch.setattr(Source, "_needs_too_much", lambda _: False)
     assert run_core_case(601582, ["none"]).speed_ratio < 0.8
+
+
+def test_after_a_reset_while_commands_are_still_late_no_load_is_sought_in_the_motion():
+    """A case that reached 46 times the limits: a wrist that answered late seemed to carry a load."""
+    outcome = run_core_case(727200028, ["delays"])
+    assert not outcome.missed and outcome.speed_ratio < 1.2 and "latched" in outcome.recovery

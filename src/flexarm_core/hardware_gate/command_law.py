@@ -133,7 +133,7 @@ class CommandLaw:
         """Process a believed state; ``applied``: whether the command in force reached the drives until then."""
         if self.mode == "effort":
             known = None if self.command is None or not applied else self.command - self.friction
-            self.observed.observe(state, known, age)
+            self.observed.observe(state, known, age, doubted=self.cautious)
 
     def remember(self, command: Array, dt: float) -> Array:
         """Store a command (n,) that is now in force, ``dt`` [s] after the last one, and return it."""

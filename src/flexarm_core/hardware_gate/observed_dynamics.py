@@ -200,13 +200,14 @@ class ObservedDynamics:
         change = numbers("acceleration", acceleration, self._memory.shape[1]) - self._memory[Z] if known else 0.0
         self._memory[EXPECTED] = self._scalars[SHARE] * change
 
-    def observe(self, state: ArmState, effort: Array | None, age: float = 0.0) -> None:
+    def observe(self, state: ArmState, effort: Array | None, age: float = 0.0, *, doubted: bool = False) -> None:
         """Process a believed state.
 
         Args:
             state: the state.
             effort: (n,) effort on the links that was in force until then; None: none was.
             age: age of the state when the command that answers it acts, beyond one period [s].
+            doubted: whether efforts may act late, or readings be wrong: both look like a load, so none is sought.
         """
         periods = QUICK if self._loaded and self.share > SHAKES else FILTER
         filtered = max(periods, self._slowest / self._period) * (self._period + number("age", age, 0.0))
@@ -240,7 +241,10 @@ class ObservedDynamics:
             self._memory, self._scalars, self._table, state.velocity, gravity, effort, self._dynamics.terms(state)[0],
             dt, filtered, self._filled, least, self._most,
         )  # fmt: skip
-        if not self._bends:
+        if doubted:
+            self._load.reset()
+            self._escapes = self._loaded = False
+        elif not self._bends:
             z, w, change = self._memory[REAL_Z], self._memory[REAL_W], self._memory[CHANGE]
             self._late, new = 2.0 * dt, 1.0 - math.exp(-dt / filtered)
             self._escapes = escapes and not self._dynamics.model.m

@@ -87,9 +87,9 @@ class Timing:
 
     @property
     def possible_age(self) -> float:
-        """Age with which efforts are observed [s]: a motion that hints at a delay may be a growing oscillation."""
+        """Age with which efforts are observed [s], with a suspected one: a motion that hints at it may be growing."""
         hint = HINTED * self.bearable if self._elastic and self.response.hinted else 0.0
-        return max(self.age + self.lag, hint)
+        return max(max(self.age, self.response.suspected) + self.lag, hint)
 
     @property
     def age(self) -> float:
