@@ -24,6 +24,11 @@ GROWN = 1.25  # factor by which the delay of velocities must have grown to be co
 REORDERED = 20_000_000  # [ns] a sample that is older by less came out of order: it has no part in a slope
 
 
+def counted(delay: float, before: float) -> float:
+    """Return the delay to count [s], given the one counted before: only one that has grown is, see GROWN."""
+    return delay if delay > GROWN * before else before
+
+
 class Slope:
     """Slope of the positions of some joints over a window.
 
@@ -57,8 +62,7 @@ class Slope:
 
     def counted_delay(self, before: float) -> float:
         """Return the delay of the velocities to count [s], given the one counted before; 0: none was."""
-        delay = 0.5 * max(self._window, self.period) * 1e-9
-        return delay if delay > GROWN * before else before
+        return counted(0.5 * max(self._window, self.period) * 1e-9, before)
 
     def add(self, stamp: int, position: Array) -> Array | None:
         """Return the velocity (k,) with the positions (k,) of a stamp [ns]; None: there is none yet, or none for it."""

@@ -186,6 +186,7 @@ class FlexibleState:
             the measurement.
         covariance_diagonal: (2 (m + K),) variances of [deflection, modal position, deflection rate, modal rate].
         left_out: ``name: reason`` for each reading that should have corrected the estimate but was not used.
+        rate_delay: how much older the rates are than the stamp [s].
     """
 
     stamp: int
@@ -200,6 +201,7 @@ class FlexibleState:
     innovation_variance: Array = field(default_factory=lambda: np.zeros(0))
     covariance_diagonal: Array = field(default_factory=lambda: np.zeros(0))
     left_out: tuple[str, ...] = ()
+    rate_delay: float = 0.0
 
 
 @quick

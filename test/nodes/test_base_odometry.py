@@ -13,14 +13,16 @@ from planar_messages import joint_state
 from scenario_pipeline import built_pipeline, built_plant
 from sensor_msgs.msg import JointState
 
-from flexarm.msg import FlexibleState
+from flexarm.msg import FlexibleState, JointReference
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.pipeline.base_odometry_stage import BaseOdometryConfig, BaseOdometryStage
 from flexarm_core.pipeline.tick import Tick
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.kinematic_chain import kinematic_chain
 from flexarm_core.types import FlexibleSample
+from flexarm_core.types import FlexibleState as FlexibleStateRecord
 from flexarm_nodes.messages.conversions import quaternion_of
+from flexarm_nodes.messages.flexible import flexible_state_from_message, measured_base_form
 from flexarm_nodes.node import topics
 from flexarm_tools.scenario.file import load_scenario
 
@@ -375,6 +377,45 @@ def test_a_control_loop_counts_the_age_of_differentiated_poses_in_the_gains_of_i
         live.spin(0.05)
     states.publish(joint_state(100, names=names))
     live.wait_for_diagnostic("control_loop", "a delay of 0 ms (base 200 ms) at 200 Hz")
+
+
+@pytest.mark.parametrize(("window", "refused"), [(0.4, True), (0.02, False)])
+def test_a_law_in_another_node_refuses_gains_that_do_not_bear_the_delay_that_the_messages_tell(
+    live, shared, window, refused
+):
+    law = "rns_vibration_controller"
+    live.start("base_odometry", shared | {"twist_window": window})
+    live.start(law, shared | {"task": "hold", "base_state_source": "flexible_state", "rate": 200.0})
+    live.listen(topics.FLEXIBLE_STATE, FlexibleState)
+    live.listen(topics.JOINT_REFERENCE, JointReference)
+    states, poses = live.publisher(topics.JOINT_STATES, JointState), live.publisher(topics.ODOMETRY, nav.Odometry)
+    live.settle()
+    model, told = ArmModel(shared["robot_description"]), live.received[topics.FLEXIBLE_STATE]
+    for number, tick in enumerate(range(0, 200, 5)):
+        poses.publish(odometry(model, tick, 0.0, 0.0))
+        live.spin(0.05)
+        states.publish(joint_state(tick, names=["joint3", "joint1", "joint2"]))
+        if number:
+            live.until(lambda tick=tick: told and told[-1].header.stamp == joint_state(tick).header.stamp, "an answer")
+    assert {one.rate_delay for one in told} == {0.5 * window}
+    if refused:
+        live.wait_for_diagnostic(law, "a delay of 0 ms (base 200 ms) at 200 Hz")
+        assert not live.received[topics.JOINT_REFERENCE]
+    else:
+        live.until(lambda: live.received[topics.JOINT_REFERENCE], "a reference")
+
+
+def test_a_delay_that_a_message_cannot_mean_is_refused(boom):
+    stage = BaseOdometryStage(boom, BaseOdometryConfig(twist_window=0.1))
+    message = measured_base_form(
+        FlexibleStateRecord(0, *[np.zeros(boom.m)] * 3, *[np.zeros(0)] * 3, rate_delay=stage.base_delay),
+        boom.elastic_joint_names,
+    ).message()
+    assert flexible_state_from_message(message, boom.elastic_joint_names, ()).rate_delay == 0.05
+    for wrong in (-0.1, np.nan, np.inf, 9.0):
+        message.rate_delay = wrong
+        with pytest.raises(InputError, match="rate_delay is"):
+            flexible_state_from_message(message, boom.elastic_joint_names, ())
 
 
 def test_transforms_without_a_window_are_refused(live, shared):

@@ -155,7 +155,9 @@ class BaseOdometryStage(Stage):
             raise InputError(f"the newest pose of the base is {late} than the joint state, allowed is max_age{why}")
         none = np.zeros(0)
         unknown = np.full(self._m, np.nan)
-        tick.flexible = FlexibleState(tick.stamp, position + age * rate, rate, unknown, none, none, none)
+        tick.flexible = FlexibleState(
+            tick.stamp, position + age * rate, rate, unknown, none, none, none, rate_delay=self.base_delay
+        )
 
     def _rate(self, stamp: int, x: Array, rotation: Array, jacobian: Array, twist: Array | None) -> Array | None:
         """Return the rates (m,) of the elastic joints; None: there are none yet."""

@@ -13,11 +13,12 @@ from flexarm_core.errors import InputError
 from flexarm_core.types import Array
 from flexarm_core.types import FlexibleState as FlexibleStateRecord
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
-from flexarm_nodes.messages.form import Form
+from flexarm_nodes.messages.form import Form, Numbers
 from flexarm_sim.backend import PlantState
 from flexarm_sim.strain import StrainReading
 
 NO_ORIENTATION = (-1.0, *[0.0] * 8)  # as sensor_msgs/Imu requires if there is no orientation estimate
+LONGEST_DELAY = 5.0  # [s] half of the longest twist_window
 FLEXIBLE_FIELDS = (
     "deflection", "deflection_rate", "deflection_acceleration", "modal_position", "modal_rate", "modal_acceleration",
     "innovation", "covariance_diagonal",
@@ -50,8 +51,11 @@ def flexible_state_from_message(
     """Convert a FlexibleState message to a record in the requested order; missing accelerations are zero.
 
     Raises:
-        InputError: a joint or mode is missing, an array does not match its names, or a number is not finite.
+        InputError: a joint or mode is missing, an array does not match its names, a number is not finite, or the rates
+            are older than LONGEST_DELAY.
     """
+    if not 0.0 <= message.rate_delay <= LONGEST_DELAY:
+        raise InputError(f"flexible state: rate_delay is {message.rate_delay:g} s, expected 0 to {LONGEST_DELAY:g} s")
     parts = []
     for names, given, fields in (
         (elastic_joints, list(message.elastic_joints), ("deflection", "deflection_rate", "deflection_acceleration")),
@@ -77,6 +81,7 @@ def flexible_state_from_message(
         modal_position,
         modal_rate,
         modal_acceleration,
+        rate_delay=message.rate_delay,
     )
 
 
@@ -122,11 +127,16 @@ def wrench_from_message(message: WrenchStamped) -> Array:
 
 def measured_base_form(state: FlexibleStateRecord, elastic_joints: Sequence[str]) -> Form:
     """Return the FlexibleState of a base whose position and rates are measured, and nothing else."""
-    numbers = {"deflection": state.deflection, "deflection_rate": state.deflection_rate}
+    numbers: dict[str, Numbers] = {
+        "deflection": state.deflection,
+        "deflection_rate": state.deflection_rate,
+        "rate_delay": [state.rate_delay],
+    }
     return Form(FlexibleState, numbers, {"elastic_joints": tuple(elastic_joints), "modes": ()}, state.stamp)
 
 
 def flexible_state_form(state: FlexibleStateRecord, elastic_joints: Sequence[str], modes: Sequence[str]) -> Form:
     """Return the message of a FlexibleState record."""
-    numbers = {name: getattr(state, name) for name in FLEXIBLE_FIELDS}
+    numbers: dict[str, Numbers] = {name: getattr(state, name) for name in FLEXIBLE_FIELDS}
+    numbers["rate_delay"] = [state.rate_delay]
     return Form(FlexibleState, numbers, {"elastic_joints": tuple(elastic_joints), "modes": tuple(modes)}, state.stamp)

@@ -18,7 +18,6 @@ from flexarm_tools.wiring.wiring import check_wiring
 LOCKSTEP_WAIT = 8.0  # [s] wall time to wait for a sensor: longer than resending a lost message takes
 VIBRATION = "rns_vibration_controller"
 BENDING, ESTIMATOR = "flexible_dynamics_controller", "flexible_dynamics_estimator"
-BASE_ODOMETRY, BASE_SOURCE = "base_odometry", "base_state_source"
 TOOL_LEADERS = ("reference_generator", "behavior_impedance_controller")  # publish tool references
 WATCHFUL = (GATE, "ik_redundancy_solver")  # nodes with a sample timeout on the clock, and a parameter ``lockstep``
 
@@ -200,8 +199,7 @@ def _timing(node: NodeSpec, scenario: Scenario, lockstep: bool) -> dict[str, Any
     """Return rate and delay of the run for each stage with such a parameter: gains are checked for these values.
 
     Outside lockstep a command acts one period after its sample; the controller of a flexible arm must take this delay
-    into account to be stable. A message does not tell how late the rates of the base in it are, so those who get them
-    from another node are told here.
+    into account to be stable.
 
     Raises:
         ConfigError: a stage has another rate, or a shorter delay, than the run.
@@ -213,9 +211,7 @@ def _timing(node: NodeSpec, scenario: Scenario, lockstep: bool) -> dict[str, Any
     for stage in stages:
         has = {row.name for row in parameters_of(stage)}
         period = 1.0 / scenario.rate if stage == BENDING and not lockstep else 0.0
-        follows = own.get(f"{stage}.{BASE_SOURCE}" if one else BASE_SOURCE) == "flexible_state"
-        late = delay + period + (_base_delay(scenario) if follows else 0.0)
-        for name, value in (("rate", scenario.rate), ("delay", late)):
+        for name, value in (("rate", scenario.rate), ("delay", delay + period)):
             key = f"{stage}.{name}" if one else name
             given = own.get(key, value)
             if name not in has:
@@ -237,12 +233,6 @@ def _sensor_delay(scenario: Scenario) -> float:
     signals = ("joint_position", "joint_velocity", "deflection", "deflection_rate")
     delays = [scenario.plant.get(f"sensors.{signal}.delay", 0.0) for signal in signals]
     return max(float(delay) for delay in delays if isinstance(delay, (int, float)))
-
-
-def _base_delay(scenario: Scenario) -> float:
-    """Return by how much the rates of the base are late if a node of its own differentiates its poses [s]."""
-    given = [node.parameters.get("twist_window", 0.0) for node in scenario.nodes if node.executable == BASE_ODOMETRY]
-    return max((0.5 * float(window) for window in given if isinstance(window, (int, float))), default=0.0)
 
 
 def _vibration_parameters(scenario: Scenario) -> dict[str, Any]:

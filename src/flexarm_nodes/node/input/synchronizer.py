@@ -11,6 +11,7 @@ from rclpy.clock import Clock, ClockType
 from flexarm.msg import JointReference
 from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.slope import counted
 from flexarm_core.types import FlexibleSample
 from flexarm_nodes.messages.conversions import joint_reference_from_message
 from flexarm_nodes.messages.dynamic_states import INTERFACES, DynamicStates
@@ -62,6 +63,7 @@ class Synchronizer:
         self._timer: Any = None
         self._idle: bytes | None = None  # newest joint state that arrived while inactive
         self._newest: int | None = None  # stamp of the newest joint state [ns]
+        self._late = 0.0  # delay of the rates of the base in flexible states of other nodes [s]
         self._pending: FlexibleSample | None = None
         self._sample: FlexibleSample | None = None  # the same with its readings, if it was observed
         self._overdue = False  # it has waited for the longest time
@@ -92,7 +94,7 @@ class Synchronizer:
         """
         node, self.readings, self._pending, self._wait = self._node, readings, None, wait
         self.patient, self._observe = patient, observe
-        self._stages, self._lag = [built.stage for built, _ in stages], (0.0, 0.0)
+        self._stages, self._lag, self._late = [built.stage for built, _ in stages], (0.0, 0.0), 0.0
         for subscription in self._subscriptions:
             node.destroy_subscription(subscription)
         self._moving_frames = False
@@ -184,7 +186,7 @@ class Synchronizer:
 
     def _count_delay(self) -> None:
         """Let the stages count the delays of velocities and rates that are those of differentiated positions."""
-        lag = self._node.velocity_delay, max((stage.base_delay for stage in self._stages), default=0.0)
+        lag = self._node.velocity_delay, max((self._late, *(stage.base_delay for stage in self._stages)))
         if lag != self._lag:
             self._lag = lag
             for stage in self._stages:
@@ -212,7 +214,11 @@ class Synchronizer:
 
     def take(self, stamp: int) -> dict[str, Any]:
         """Return fields of the tick of a sample, as :meth:`References.take`."""
-        return self.references.take(stamp, self.readings.tolerance)
+        given = self.references.take(stamp, self.readings.tolerance)
+        if "flexible" in given:
+            self._late = counted(given["flexible"].rate_delay, self._late)
+            self._count_delay()
+        return given
 
     def _lacks(self, stamp: int) -> list[str]:
         return self.references.lacks(stamp) if self.patient else []
