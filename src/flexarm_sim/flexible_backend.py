@@ -68,7 +68,6 @@ class FlexibleBackend:
         self._x, self._v = np.zeros(model.size), np.zeros(model.size)
         self._applied = np.zeros(len(model.hinge_names))
         self._friction = FrictionState(friction, np.arange(len(model.actuated))) if friction else None
-        self._work = np.zeros((6, model.size))
         self.reset()
 
     @property
@@ -161,7 +160,7 @@ class FlexibleBackend:
             if self._friction:
                 left[model.actuated] += self._rub(self._friction.step, h)
             model.set_wrenches(self._x, self._v, self._wrenches)
-            model.integrate(self._x, self._v, left, h, 1 if single else steps, self._work)
+            model.integrate(self._x, self._v, left, h, 1 if single else steps)
         self._time += duration
         self._state = None
         if not (np.isfinite(self._x).all() and np.isfinite(self._v).all()):

@@ -37,7 +37,7 @@ class FilterProbe:
 
     def put(self, x: Array, v: Array, P: Array | None = None) -> None:
         """Set the estimate."""
-        self.kept.x[:], self.kept.v[:] = x, v
+        self.kept.x[:], self.kept.v[:] = self.model.of_tree(x), self.model.of_tree(v)
         if P is not None:
             self.kept.P[: len(P), : len(P)] = P
 

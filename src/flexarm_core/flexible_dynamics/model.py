@@ -2,8 +2,8 @@
 
 The coordinates are ``x = [hinges (h); modes (K)]``: actuated and elastic hinges in tree order, then the modes grouped
 by link. Efforts, rates and accelerations have the same order. ``actuated``, ``elastic`` and ``modal`` are the indices
-of each kind. Hinges that follow others (``<mimic>``) have no coordinate: ``x_tree = G x`` has them, and the equations
-of such an arm are the reduced ones, ``G^T M G``, solved densely.
+of each kind. Hinges that follow others (``<mimic>``) have no coordinate here, but the kernels' tree has one for them:
+``x_tree = G x`` (:mod:`coupled_hinges`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexarm_core.entrance import ANY, expect, finite, integers, number, output
-from flexarm_core.errors import InputError, RobotDescriptionError
+from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics import dense, integration, kinematics, recursion
 from flexarm_core.flexible_dynamics.bodies import make_bodies, node_place
 from flexarm_core.flexible_dynamics.external_wrenches import add_wrench, body_pose
-from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
+from flexarm_core.flexible_dynamics.flexible_links import DEFLECTION, load_flexible_links
 from flexarm_core.flexible_dynamics.modal_data import ModalData
 from flexarm_core.flexible_dynamics.tree import Index, Mount, build_tree, view_tree, view_workspace
 from flexarm_core.robot.description import RobotDescription
@@ -77,6 +77,7 @@ class FlexibleModel:
         modal: (K,) coordinate indices of the modes.
         tool_frame: link whose frame is the tool frame.
         strain_map: (g, K) strain of each gauge per unit of each mode.
+        place: (h + K,) indices of the coordinates in the tree, in which hinges that follow others have their own.
     """
 
     def __init__(
@@ -106,16 +107,17 @@ class FlexibleModel:
         self.tool_frame = description.tool_frame(tool_frame)
         self.modal_data: dict[str, ModalData] = {} if rigid else load_flexible_links(description)
         bodies, self._places = make_bodies(description, self.modal_data)
-        trees = build_tree(bodies, -gravity)
+        hinges = tuple(body.joint for body in bodies if body.joint)
+        self.mode_names = tuple(mode for body in bodies for mode in body.modes)
+        followers, whole = self._followers(hinges), len(hinges) + len(self.mode_names)
+        trees = build_tree(bodies, -gravity, followers)
         self.tree = view_tree(*trees)
-        sizes = self.tree.bodies, self.tree.width, self.tree.hinges, self.tree.modes.sum()
+        sizes = self.tree.bodies, self.tree.width, len(hinges), len(self.mode_names), whole if followers else 0
         memory = np.zeros(view_workspace.size(*sizes))
         memory[: len(sizes)] = sizes
         self.arrays, self._ws = (*trees, memory), view_workspace(memory)
         self._x = self._v = np.zeros(0)  # state of the last call of articulate, of the whole tree
-        hinges = tuple(body.joint for body in bodies if body.joint)
         self.hinge_names = tuple(name for name in hinges if not description.joints[name].mimic)
-        self.mode_names = tuple(mode for body in bodies for mode in body.modes)
         self.size = len(self.hinge_names) + len(self.mode_names)
         place = {name: i for i, name in enumerate(self.hinge_names)}
         self.actuated = np.array([place[name] for name in description.actuated], dtype=int)
@@ -128,29 +130,26 @@ class FlexibleModel:
                 names = [f"{gauge.link}/{mode}" for mode in self.modal_data[gauge.link].modes]
                 columns = [self.mode_names.index(name) for name in names]
                 self.strain_map[row, columns] = self.modal_data[gauge.link].strain[gauge.name]
-        self._spread = self._coupling(hinges)
-        self._reduced: tuple[Array, Array] | None = None  # of a coupled arm: matrix, and forces without efforts
+        self.place = np.delete(np.arange(whole), [follower[0] for follower in followers])
+        G = np.eye(whole)[:, self.place]
+        for row, one, other, *ratio in followers:
+            G[row] = np.array(ratio) @ G[[one, other]]
+        self._spread = G if followers else None
         self._body_index = {body.name: i for i, body in enumerate(bodies)}
 
-    def _coupling(self, hinges: tuple[str, ...]) -> Array | None:
-        """Return the matrix ``G`` of ``x_tree = G x`` if hinges follow others (``<mimic>``), else None."""
-        if len(hinges) == len(self.hinge_names):
-            return None
-        G = np.zeros((len(hinges) + len(self.mode_names), self.size))
-        for row, name in enumerate(hinges):
-            joint = self.description.joints[name]
-            G[row, self.hinge_names.index(joint.driver)] = joint.multiplier if joint.mimic else 1.0
-        G[len(hinges) :, len(self.hinge_names) :] = np.eye(len(self.mode_names))
-        return G
+    def _followers(self, hinges: tuple[str, ...]) -> list[tuple[int, int, int, float, float]]:
+        """Return the hinges that follow, as :func:`tree.build_tree` takes them.
 
-    def check_uncoupled(self, what: str) -> None:
-        """Raise RobotDescriptionError if joints follow others (``<mimic>``), which something does not take."""
+        A hinge follows what its driver's elastic drive carries, if there is one: ``a (q_m + delta)``.
+        """
+        drives = {drive.joint: f"{link}/{DEFLECTION}" for link, drive in self.description.elastic_drives.items()}
+        found = []
         for joint in self.description.coupled:
-            raise RobotDescriptionError(
-                f"joint '{joint.name}' follows '{joint.mimic}' (<mimic>), which {what} does not take: make"
-                f" '{joint.name}' fixed, or hold '{joint.mimic}'; with rigid links it may follow",
-                joint=joint.name,
-            )
+            leader, mode = hinges.index(joint.mimic), drives.get(joint.mimic)
+            other = len(hinges) + self.mode_names.index(mode) if mode in self.mode_names else leader
+            ratio = joint.multiplier
+            found.append((hinges.index(joint.name), leader, other, ratio, ratio if mode in self.mode_names else 0.0))
+        return found
 
     def __repr__(self) -> str:
         parts = f"{len(self.actuated)} joints", f"{len(self.elastic)} elastic", f"{len(self.modal)} modes"
@@ -188,43 +187,15 @@ class FlexibleModel:
         x, v = self._state(x, v)
         step = number("step", step, 0.0)
         self._set_wrenches(x, v, wrenches, step)
-        if self._spread is None:
-            recursion.articulate_at(*self.arrays, x, v)
-        else:
-            self._reduce(x, v, step)
+        recursion.articulate_at(*self.arrays, x, v)
         self._x, self._v = x, v
-
-    def _reduce(self, x: Array, v: Array, step: float = 0.0) -> None:
-        r"""Compute the equations of a coupled arm at a state of its tree, ``G^T M G a = T - G^T (bias + ...)``.
-
-        The recursion absorbs the joints outboard of a hinge one after the other. Joints that share a coordinate cannot
-        be absorbed so: their equations are added up, and solved densely.
-        """
-        G, half = self._spread, 0.5 * step
-        assert G is not None
-        M, K = self._tree_mass_matrix(x), self._on_diagonal(self.tree.stiffness, self.tree.K)
-        C = self._on_diagonal(self.tree.damping, self.tree.C)
-        bias, through = np.empty(len(x)), np.empty((len(self.tree.parent), 6))
-        dense.inverse_dynamics(*self.arrays, x, v, np.zeros(len(x)), bias, through)
-        recursion.hinge_forces(self.tree, x, v, np.zeros(self.tree.hinges), 0.0, self._ws.total)
-        bias -= self._ws.total
-        self._reduced = G.T @ (M + half * (C + half * K)) @ G, -G.T @ (bias + half * K @ v)
-
-    def _accelerate_reduced(self, effort: Array) -> Array:
-        assert self._reduced is not None
-        matrix, forces = self._reduced
-        forces = forces.copy()
-        forces[: len(effort)] += effort
-        return np.asarray(np.linalg.solve(matrix, forces), dtype=float)
 
     def accelerate(self, effort: Array) -> Array:
         """Compute the accelerations (h + K,) that efforts (h,) cause at the state of the last :meth:`articulate`."""
         self._check_articulated()
-        effort, acceleration = finite("effort", effort, len(self.hinge_names)), np.empty(self.size)
-        if self._spread is not None:
-            return self._accelerate_reduced(effort)
+        effort, acceleration = self.of_hinges(effort), np.empty(len(self._x))
         recursion.accelerate(*self.arrays, self._x, self._v, effort, acceleration)
-        return acceleration
+        return acceleration[self.place]
 
     def step(
         self, x: Array, v: Array, effort: Array, duration: float, wrenches: Wrenches | None = None
@@ -249,7 +220,7 @@ class FlexibleModel:
         self.integrate(x, v, effort, duration / steps, steps)
         return x, v
 
-    def integrate(self, x: Array, v: Array, effort: Array, h: float, steps: int, work: Array | None = None) -> None:
+    def integrate(self, x: Array, v: Array, effort: Array, h: float, steps: int) -> None:
         """Advance coordinates and rates (h + K,) in place by Runge-Kutta steps of order 4, with constant efforts (h,).
 
         Args:
@@ -257,29 +228,15 @@ class FlexibleModel:
             v: rates.
             effort: hinge efforts.
             h: length of a step [s].
-            steps: number of steps.
-            work: (6, h + K) workspace. External wrenches are those of :meth:`set_wrenches`, in axes of their bodies.
+            steps: number of steps. External wrenches are those of :meth:`set_wrenches`, in axes of their bodies.
         """
         x, v, h = output("x", x, self.size), output("v", v, self.size), number("h", h)
         finite("x", x, self.size), finite("v", v, self.size)
-        effort = finite("effort", effort, len(self.hinge_names))
+        effort = self.of_hinges(effort)
         (steps,) = integers("steps", [steps], MOST_STEPS, 1)
-        if self._spread is None:
-            work = np.empty((6, self.size)) if work is None else output("work", work, 6, self.size)
-            integration.runge_kutta(*self.arrays, x, v, effort, h, steps, work)
-            return
-
-        def accelerated(x: Array, v: Array) -> Array:
-            self._reduce(*self._state(x, v))
-            return self._accelerate_reduced(effort)
-
-        for _ in range(steps):
-            a = accelerated(x, v)
-            b = accelerated(x + 0.5 * h * v, v + 0.5 * h * a)
-            c = accelerated(x + 0.5 * h * v + 0.25 * h * h * a, v + 0.5 * h * b)
-            d = accelerated(x + h * v + 0.5 * h * h * b, v + h * c)
-            x += h * v + h * h / 6.0 * (a + b + c)
-            v += h / 6.0 * (a + 2.0 * b + 2.0 * c + d)
+        whole, rate = self._state(x, v)
+        integration.runge_kutta(*self.arrays, whole, rate, effort, h, steps, np.empty((6, len(whole))))
+        x[:], v[:] = whole[self.place], rate[self.place]
 
     def fastest_rate(self, x: Array) -> float:
         """Compute the largest rate, frequency or decay, of the motions about ``x`` with free joints [1/s]."""
@@ -297,16 +254,26 @@ class FlexibleModel:
         """
         self._check_articulated()
         coordinates = integers("coordinates", coordinates, self.size, ANY)
-        if self._reduced is not None:
-            return np.asarray(np.linalg.inv(self._reduced[0])[:, coordinates], dtype=float)
-        columns = np.empty((self.size, len(coordinates)))
-        recursion.respond_to_each(*self.arrays, coordinates, columns)
-        return columns
+        columns = np.empty((len(self._x), len(coordinates)))
+        recursion.respond_to_each(*self.arrays, self.place[coordinates], columns)
+        return columns[self.place]
 
     def hinge_inertia(self) -> Array:
-        """Return the articulated inertia ``D`` (h,) of each hinge; requires :meth:`articulate` [kg*m^2 | kg]."""
-        self.check_uncoupled("the articulated inertia of a hinge")
-        return self._ws.D[self.tree.hinge >= 0].copy()
+        """Return the articulated inertia ``D`` (h,) of each hinge; requires :meth:`articulate` [kg*m^2 | kg].
+
+        What is outboard of the hinge is free, and the rest held: a pivot of the elimination from tip to base.
+        """
+        if self._spread is None:
+            return self._ws.D[self.tree.hinge >= 0].copy()
+        body, first = self.tree.hinge.tolist(), self.tree.first_mode.tolist()
+        inward = [
+            j for i in range(len(body) - 1, -1, -1) for j in (*range(first[i], first[i] + self.tree.modes[i]), body[i])
+        ]
+        order = [at for j in inward for at in np.flatnonzero(self.place == j)]
+        M = np.linalg.inv(self.response(np.arange(self.size)))[np.ix_(order, order)]
+        pivots = np.empty(self.size)
+        pivots[order] = np.diag(np.linalg.cholesky(0.5 * (M + M.T))) ** 2
+        return pivots[: len(self.hinge_names)]
 
     # Inverse dynamics -------------------------------------------------------------------------------------------------
 
@@ -351,7 +318,7 @@ class FlexibleModel:
 
     def _newton_euler(self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None) -> tuple[Array, Array]:
         """Compute total forces (h + K,), hinge springs and dampers not deducted, and hinge wrenches (bodies, 6)."""
-        acceleration = self._of_tree(finite("acceleration", acceleration, self.size))
+        acceleration = self.of_tree(finite("acceleration", acceleration, self.size))
         self._set_wrenches(x, v, wrenches)
         effort, through = np.empty(len(x)), np.empty((len(self.tree.parent), 6))
         dense.inverse_dynamics(*self.arrays, x, v, acceleration, effort, through)
@@ -359,15 +326,11 @@ class FlexibleModel:
 
     def mass_matrix(self, x: Array) -> Array:
         """Compute the dense mass matrix (h + K, h + K)."""
-        M = self._tree_mass_matrix(self._of_tree(finite("x", x, self.size)))
-        return M if self._spread is None else self._spread.T @ M @ self._spread
-
-    def _tree_mass_matrix(self, x: Array) -> Array:
+        x = self.of_tree(finite("x", x, self.size))
         size, self._ws.step[0] = len(x), 0.0
         M = np.empty((size, size))
-        work = np.empty((1 + self.tree.S1.shape[2], 2, 6))
-        dense.mass_matrix(*self.arrays, x, np.zeros(size), M, work)
-        return M
+        dense.mass_matrix(*self.arrays, x, np.zeros(size), M)
+        return self._of_coordinates(M)
 
     def energy(self, x: Array, v: Array) -> float:
         """Compute the sum of kinetic energy, strain energy of modes and springs, and gravitational energy [J]."""
@@ -412,7 +375,7 @@ class FlexibleModel:
         dense.load_at(*self.arrays, x, v)
         if acceleration is not None:
             self._newton_euler(x, v, acceleration, None)
-            acceleration = self._of_tree(acceleration)
+            acceleration = self.of_tree(acceleration)
         return self._motion(mount, x, v, acceleration)
 
     def _motion(self, mount: Mount, x: Array, v: Array, acceleration: Array | None) -> FrameMotion:
@@ -471,9 +434,19 @@ class FlexibleModel:
 
     def _state(self, x: Array, v: Array) -> tuple[Array, Array]:
         """Return coordinates and rates of the tree, in which hinges that follow others have their own."""
-        return self._of_tree(finite("x", x, self.size)), self._of_tree(finite("v", v, self.size))
+        return self.of_tree(finite("x", x, self.size)), self.of_tree(finite("v", v, self.size))
 
-    def _of_tree(self, values: Array) -> Array:
+    def of_hinges(self, effort: Array) -> Array:
+        """Return efforts (h,) as those on the hinges of the tree: 0 on those that follow."""
+        effort = finite("effort", effort, len(self.hinge_names))
+        if self._spread is None:
+            return effort
+        forces = np.zeros(self.tree.hinges)
+        forces[self.place[: len(effort)]] = effort
+        return forces
+
+    def of_tree(self, values: Array) -> Array:
+        """Return coordinates, rates or accelerations (h + K,) as those of the tree: ``G x``."""
         spread: Array = values if self._spread is None else self._spread @ values
         return spread
 

@@ -78,11 +78,15 @@ class BodyTree(NamedTuple):
     bodies: int  # N
     width: int  # k
     hinges: int  # h
+    followers: int  # f
     parent: Annotated[Index, "bodies"]  # -1 = inertial frame
     kind: Annotated[Index, "bodies"]
     hinge: Annotated[Index, "bodies"]  # coordinate index of the hinge, -1 for FIXED
     modes: Annotated[Index, "bodies"]  # number of modes
     first_mode: Annotated[Index, "bodies"]  # coordinate index of the first mode
+    # coordinate indices of a hinge that follows, and of the two coordinates that it follows
+    follower: Annotated[Index, "followers"]
+    leaders: Annotated[Index, "followers", 2]
     axis: Annotated[Array, "bodies", 3]
     node: Annotated[Array, "bodies", 3]  # this and the next four fields: mount of the body on its parent, see Mount
     translation: Annotated[Array, "bodies", 3, "width"]
@@ -105,6 +109,7 @@ class BodyTree(NamedTuple):
     damping: Annotated[Array, "hinges"]
     friction: Annotated[Array, "hinges"]
     armature: Annotated[Array, "hinges"]  # reflected rotor inertia
+    ratio: Annotated[Array, "followers", 2]  # how far a hinge that follows moves with each of the two
     root: Annotated[Array, 3]  # acceleration of the inertial frame, -g
 
 
@@ -118,6 +123,7 @@ class Workspace(NamedTuple):
     width: int  # k
     hinges: int  # h
     modes: int  # K
+    coupled: int  # h + K if hinges follow others, else 0
     rho: Annotated[Array, "bodies", 3]  # mount in the parent's frame, deformed
     R: Annotated[Array, "bodies", 3, 3]  # rotation matrix from the body to its parent
     # outboard map B_d of the parent's modes at the mount, translation, axes of the parent
@@ -144,18 +150,23 @@ class Workspace(NamedTuple):
     force: Annotated[Array, "modes"]  # external force on each mode
     total: Annotated[Array, "hinges + modes"]  # forces on all coordinates
     step: Annotated[Array, 1]  # step over which mean accelerations are computed, 0 = instantaneous accelerations [s]
+    reduced: Annotated[Array, "coupled", "coupled"]  # factor of the reduced mass matrix, see coupled_hinges
+    columns: Annotated[Array, "1 + width", 2, 6]
     scratch: Annotated[Array, 8, 3, 3]
 
 
 view_workspace = views(Workspace)
 
 
-def build_tree(bodies: Sequence[Body], root: Array) -> tuple[Index, Array]:
+def build_tree(
+    bodies: Sequence[Body], root: Array, followers: Sequence[tuple[int, int, int, float, float]] = ()
+) -> tuple[Index, Array]:
     """Build the two arrays of a :class:`BodyTree`.
 
     Args:
         bodies: the bodies; every parent must precede its children.
         root: (3,) acceleration of the inertial frame, ``-g`` [m/s^2].
+        followers: hinges that follow: coordinate indices of the hinge and of two that it follows, and both ratios.
     """
     count, k = len(bodies), max((len(body.modes) for body in bodies), default=0)
     hinged = [body for body in bodies if body.kind != FIXED]
@@ -190,7 +201,10 @@ def build_tree(bodies: Sequence[Body], root: Array) -> tuple[Index, Array]:
         padded([mount.turn for mount in mounts], 3, 3),
         *(padded([getattr(item, name) for item in sums], *shape) for name, shape in shapes.items()),
         np.array([[body.stiffness, body.damping, body.friction, body.armature] for body in hinged]).T,
+        [ratios for *_, one, other in followers for ratios in (one, other)],
         root,
     ]
     parents, kinds = [mount.body for mount in mounts], [body.kind for body in bodies]
-    return pack((count, k, len(hinged), parents, kinds, hinge, sizes, first), np.int64), pack(constants)
+    following, leaders = [follower[0] for follower in followers], [follower[1:3] for follower in followers]
+    plan = count, k, len(hinged), len(followers), parents, kinds, hinge, sizes, first, following, leaders
+    return pack(plan, np.int64), pack(constants)

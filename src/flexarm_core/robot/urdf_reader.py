@@ -96,17 +96,19 @@ def parse_robot_description(
     for name, armature in read_armatures(element, actuated, following).items():
         joints[name] = replace(joints[name], armature=armature)
     coupled = coupled_joints(joints, actuated, springs, commanded)
+    rotors = [coupled[name] for name in following if joints[name].armature]
     if following:
         text = write_coupled(element, joints, coupled)
     joints |= coupled
     flexible, gauges = read_flexible_links(element, links, root)
     drives, encoders = read_drives(element, joints, actuated, massless)
-    if drives and following:
-        raise RobotDescriptionError(
-            f"<elastic_drive>: joint '{following[0]}' follows '{joints[following[0]].mimic}' (<mimic>), which models of"
-            f" elastic drives do not take: remove the drives, or make '{following[0]}' fixed",
-            joint=following[0],
-        )
+    for joint in rotors:
+        if any(link.drive is not None and link.drive.joint == joint.mimic for link in drives.values()):
+            raise RobotDescriptionError(
+                f"joint '{joint.name}' follows '{joint.mimic}' (<mimic>), which has an <elastic_drive>, and has an"
+                f" armature: add that to the inertia of link '{joint.child}', because it is no rotor of the drive",
+                joint=joint.name,
+            )
     if taken := [*(flexible.keys() & drives), *(gauges.keys() & encoders)]:
         raise RobotDescriptionError(f"<flexibility>: the name '{taken[0]}' is given twice")
     description = RobotDescription(

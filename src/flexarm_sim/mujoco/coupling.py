@@ -14,6 +14,7 @@ from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 from flexarm_sim.mujoco.library import address, solve_inertia
+from flexarm_sim.mujoco.model import leaders
 
 
 @allocating_kernel
@@ -58,9 +59,11 @@ class Coupling:
         self._model, following = model, description.coupled
         self._spread, self.held = np.eye(model.nv), np.zeros((len(following), model.nv))
         for row, joint in zip(self.held, following, strict=True):
-            follower, driver = (int(model.joint(name).dofadr[0]) for name in (joint.name, joint.mimic))
-            self._spread[follower, follower], self._spread[follower, driver] = 0.0, joint.multiplier
-            row[follower], row[driver] = 1.0, -joint.multiplier
+            follower = int(model.joint(joint.name).dofadr[0])
+            self._spread[follower, follower], row[follower] = 0.0, 1.0
+            for name in leaders(description, joint):
+                leader = int(model.joint(name).dofadr[0])
+                self._spread[follower, leader], row[leader] = joint.multiplier, -joint.multiplier
         self.any = bool(following)
 
     def place(self, data: mujoco.MjData) -> None:

@@ -56,6 +56,12 @@ def deflection_joint(link: str) -> str:
     return f"deflection/{link}"
 
 
+def leaders(description: RobotDescription, joint: Joint) -> tuple[str, ...]:
+    """Return the joints of the model whose sum a joint follows: its driver, and the deflection of that one's drive."""
+    drives = [link for link, drive in description.elastic_drives.items() if drive.joint == joint.mimic]
+    return joint.mimic, *(deflection_joint(link) for link in drives)
+
+
 def build_model(
     description: RobotDescription,
     *,
@@ -113,16 +119,18 @@ def build_model(
             add_surfaces(spec, tool, surfaces, tip_radius)
         add_dampers(chains, spec)
         for joint in description.coupled:
-            held = spec.add_equality(
+            tendon = spec.add_tendon(name=f"follow/{joint.name}")
+            tendon.wrap_joint(joint.name, 1.0)
+            for leader in leaders(description, joint):
+                tendon.wrap_joint(leader, -joint.multiplier)
+            spec.add_equality(
                 name=joint.name,
-                type=mujoco.mjtEq.mjEQ_JOINT,
-                objtype=mujoco.mjtObj.mjOBJ_JOINT,
-                name1=joint.name,
-                name2=joint.mimic,
+                type=mujoco.mjtEq.mjEQ_TENDON,
+                objtype=mujoco.mjtObj.mjOBJ_TENDON,
+                name1=tendon.name,
                 solref=(2.0 * timestep, 1.0),
                 solimp=(RIGID, RIGID, 1e-3, 0.5, 2.0),
             )
-            held.data[:2] = 0.0, joint.multiplier
         for name in description.actuated:
             spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT)  # its default is a motor
         _add_sensors(description, spec, bodies)

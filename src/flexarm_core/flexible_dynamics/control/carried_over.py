@@ -37,7 +37,7 @@ class CarriedOver:
     Attributes:
         stamp: stamp of the state at which the articulated-body quantities were computed [ns].
         memory: workspace of the recursion with them.
-        response: (h + K, n) accelerations per unit of force of each actuated joint.
+        response: (h + K, n) accelerations of the tree per unit of force of each actuated joint.
         influence: (n, n) forces per unit of acceleration of each actuated joint.
         inertia: (n,) diagonal of the mass matrix, of each actuated joint [kg*m^2 | kg].
         effort: (h,) corrected forces of the last step [N*m | N].
@@ -75,6 +75,7 @@ def articulate(
     model.articulate(x, v, step=step)
     response, effort = model.response(joints), np.zeros(len(model.hinge_names))
     influence, memory = np.linalg.inv(response[joints]), model.arrays[2].copy()
+    response = np.ascontiguousarray(model.of_tree(response))
     if before is None:
         return CarriedOver(stamp, memory, response, influence, inertia, effort, model.accelerate(effort))
     return CarriedOver(stamp, memory, response, influence, inertia, before.effort, before.acceleration)
@@ -98,12 +99,14 @@ def correct_carried_over(
         What this step leaves; None if the earlier state is too far for corrections that converge.
     """
     model.set_wrenches(x, v, None, step)
-    effort, acceleration = carried.effort.copy(), carried.acceleration.copy()
-    work, through = np.empty((3, model.size)), np.empty((len(model.tree.parent), 6))
+    effort, acceleration = model.of_hinges(carried.effort).copy(), model.of_tree(carried.acceleration).copy()
+    joints, place = model.place[model.actuated], model.place
+    work, through = np.empty((3, len(acceleration))), np.empty((len(model.tree.parent), 6))
     passes, error = correct(
-        *model.arrays, carried.memory, x, v, model.actuated, carried.response, carried.influence, wanted, tolerance,
-        work, through, effort, acceleration,
+        *model.arrays, carried.memory, model.of_tree(x), model.of_tree(v), joints, carried.response, carried.influence,
+        wanted, tolerance, work, through, effort, acceleration,
     )  # fmt: skip
+    effort, acceleration = effort[place[: len(carried.effort)]], acceleration[place]
     return replace(carried, effort=effort, acceleration=acceleration, passes=passes, error=error) if passes else None
 
 

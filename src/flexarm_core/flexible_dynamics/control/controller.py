@@ -121,7 +121,6 @@ class FlexibleController:
             ConfigError: the gains fail the check; the message names the largest gains that pass.
         """
         model.description.require_springs("the controller of flexible links")
-        model.check_uncoupled("the controller of flexible links")
         self.model, self._estimator, self._limit = model, estimator, effort_limits(model)
         self._postures, self._start = workspace_postures(model), np.zeros((0, len(model.actuated)))
         self._memory = _Memory()

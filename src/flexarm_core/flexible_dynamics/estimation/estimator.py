@@ -132,7 +132,6 @@ class FlexibleEstimator:
             ConfigError: the robot has neither elastic joints nor flexible links.
         """
         model.description.require_springs("the estimator of the flexible state")
-        model.check_uncoupled("the estimator of the flexible state")
         self._model, self._config = model, config or EstimatorConfig()
         free, c = model.unmeasured, self._config
         if not len(free):
@@ -148,14 +147,15 @@ class FlexibleEstimator:
     def _shape(self) -> None:
         """Allocate and fill the memory of the kernels."""
         model, c, measured = self._model, self._config, self._measurements
-        free, N, n, size, rows = model.unmeasured, self._N, self._n, model.size, measured.rows
+        free, N, n, size, rows = model.unmeasured, self._N, self._n, model.tree.hinges + len(model.modal), measured.rows
         body, felt, frame, influence = measured.motion_sensors()
         loads = loads_on(model, c)
         p, k, q = len(loads.push), influence.shape[2], len(measured.channels)
         sizes = (N, n, size, measured.gauges, measured.linear, len(body), rows, q, p, k, self._touched)
-        plan = pack(Plan(*sizes, free, model.actuated, body, felt, measured.first, measured.of_base), np.int64)
+        free_in_tree, actuated = model.place[free], model.place[model.actuated]
+        plan = pack(Plan(*sizes, free_in_tree, actuated, body, felt, measured.first, measured.of_base), np.int64)
         constants, fixed = allocate(view_constants, N, n, len(body), rows, p, k)
-        M = model.mass_matrix(np.zeros(size))
+        M = model.mass_matrix(np.zeros(model.size))
         fixed.K[:] = model.stiffness_matrix()[np.ix_(free, free)]
         fixed.C[:] = model.damping_matrix()[np.ix_(free, free)]
         fixed.density[:] = np.repeat((c.effort_noise, c.base_noise, c.modal_noise), (n, self._m, N - self._m)) ** 2
@@ -269,10 +269,12 @@ class FlexibleEstimator:
         if not all(np.isfinite(part).all() for part in (given.position, given.velocity, given.effort)):
             raise self._not_finite(given)
         model, kept = self._model, self._kept
+        x, v = kept.x[model.place], kept.v[model.place]
         if self._stamp is None:
-            kept.x[model.unmeasured] = static_deflection(model, given.position)
-        kept.x[model.actuated], kept.v[model.actuated] = given.position, given.velocity
-        kept.hinge[model.actuated] = given.effort
+            x[model.unmeasured] = static_deflection(model, given.position)
+        x[model.actuated], v[model.actuated] = given.position, given.velocity
+        kept.x[:], kept.v[:] = model.of_tree(x), model.of_tree(v)
+        kept.hinge[model.place[model.actuated]] = given.effort
         kept.P[:] = np.diag(self._initial)
         kept.turn[2], self._ahead = REPEATS, None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from flexarm_core.compiled import inlined_kernel, kernel
+from flexarm_core.flexible_dynamics.coupled_hinges import follow
 from flexarm_core.flexible_dynamics.dense import inverse_dynamics
 from flexarm_core.flexible_dynamics.estimation.covariance import (
     add_product,
@@ -191,6 +192,8 @@ def expect(tree: BodyTree, wt: Workspace, plan: Plan, kept: Kept, f: Ahead) -> N
         f.x[i], f.v[i] = kept.x[i] + t * kept.v[i], kept.v[i]
     for i in range(N):
         f.x[plan.free[i]], f.v[plan.free[i]] = f.state[i], f.state[N + i]
+    follow(tree, f.x)
+    follow(tree, f.v)
 
 
 @kernel
@@ -265,7 +268,7 @@ def correct(
                 for m in range(len(f.state)):
                     f.state[m] += f.gain[r, m] * s
         put_state(tree, plan, c, kept, f)
-    sound = keep(plan, c, settings, kept, f, given)
+    sound = keep(tree, plan, c, settings, kept, f, given)
     status |= 0 if sound else DIVERGED
     load(tree, ws, plan.touched if sound else -1, kept, 0.0)
     forward_dynamics(integers, constants, memory, kept.x, kept.v, kept.hinge, kept.a)
@@ -303,6 +306,8 @@ def touch(
             f.x[i], f.v[i] = kept.x[i], kept.v[i]
         for i in range(plan.n):
             f.x[plan.actuated[i]], f.v[plan.actuated[i]] = given.position[i], given.velocity[i]
+        follow(tree, f.x)
+        follow(tree, f.v)
         load(tree, ws, -1, kept, 0.0)
         inverse_dynamics(integers, constants, memory, f.x, f.v, kept.a, f.lines[0], f.wrench)
         for i in range(6):
@@ -319,6 +324,8 @@ def put_state(tree: BodyTree, plan: Plan, c: Constants, kept: Kept, f: Ahead) ->
     N = plan.N
     for i in range(N):
         kept.x[plan.free[i]], kept.v[plan.free[i]] = f.state[i], f.state[N + i]
+    follow(tree, kept.x)
+    follow(tree, kept.v)
     for j in range(plan.loads):
         kept.load[j] = f.state[2 * N + j]
     for i in range(N):
@@ -476,7 +483,7 @@ def weigh(
 
 
 @inlined_kernel
-def keep(plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, given: Inputs) -> bool:
+def keep(tree: BodyTree, plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, given: Inputs) -> bool:
     """Keep covariance and derivatives for the next sample; start over and return False where the filter diverged."""
     N, sound = plan.N, True
     for i in range(N):  # NaN is beyond them, too
@@ -504,6 +511,8 @@ def keep(plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, giv
         for i in range(N):
             kept.x[plan.free[i]], kept.v[plan.free[i]] = 0.0, 0.0
             kept.hinge[plan.free[i]] = 0.0
+        follow(tree, kept.x)
+        follow(tree, kept.v)
         for i in range(kept.P.shape[0]):
             kept.P[i, i] = c.initial[i]
     return sound

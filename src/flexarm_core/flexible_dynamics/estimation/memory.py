@@ -1,7 +1,7 @@
 """Memory of the estimator: flat arrays, the cheapest arguments of a kernel, and their layout.
 
-Sizes: N unmeasured coordinates, n actuated joints, size = h + K coordinates, r rows (scalar readings), q channels
-(sensors that are used or left out as a whole), g gauges, c motion sensors, p lasting loads, M = 2N + p states
+Sizes: N unmeasured coordinates, n actuated joints, size = h + K coordinates of the tree, r rows (scalar readings), q
+channels (sensors that are used or left out as a whole), g gauges, c motion sensors, p lasting loads, M = 2N + p states
 ``[y; yd; w]``, d = n + N + p disturbances. Rows are ordered: gauges, deflections of the elastic joints, their rates,
 six for each motion sensor.
 """

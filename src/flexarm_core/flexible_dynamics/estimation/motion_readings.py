@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 
 from flexarm_core.compiled import inlined_kernel, kernel
+from flexarm_core.flexible_dynamics.coupled_hinges import follow
 from flexarm_core.flexible_dynamics.dense import inverse_sweep
 from flexarm_core.flexible_dynamics.estimation.covariance import assign_rows
 from flexarm_core.flexible_dynamics.estimation.imu import imu_reading
@@ -129,11 +130,13 @@ def renew(
         state, place = f.x if j < N else f.v, plan.free[j % N]
         was = state[place]
         state[place] += DIFFERENCE
+        follow(tree, state)
         move_bodies(tree, ws, f.x, f.v)
         load_bodies(tree, ws, f.x, f.v)
         read_motion(memory, tree, ws, plan, c, f, f.x, f.v, f.a, effort, there)
         hinge_forces(tree, f.x, f.v, kept.hinge, 0.0, forces)
         state[place] = was
+        follow(tree, state)
         for i in range(plan.sensors):
             for b in range(6):
                 f.shown[j, linear + 6 * i + b] = there[i, b] - here[i, b]
