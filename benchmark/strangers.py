@@ -193,7 +193,7 @@ def tracking_error(folder: Path, plant: str, gate: str) -> float:
     (folder / "run.yaml").write_text(text.replace(given, f"{given} drive_adds: [{gate}],"))
     scenario = load_scenario(folder / "run.yaml")
     figures = compute_figures(scenario.figures, run_in_process(scenario, Silent("boom")))
-    return next(figure.value for figure in figures if figure.name == "tracking_error")
+    return next(figure.value for figure in figures if figure.name == "tracking")
 
 
 def measure_drive_kinds() -> Iterator[Figure]:

@@ -177,9 +177,25 @@ def test_it_leads_through_ten_steps_to_a_scenario_that_a_dry_run_does(tmp_path, 
     assert scenario.robot.description.name == name
     done = dry_run(scenario)
     assert not done.failure and {figure.name for figure in done.figures if figure.goal} == {
-        "tracking_error",
+        "tracking",
         "watchdog_stops",
     }
+
+
+def test_a_point_mass_on_the_last_axis_is_a_warning_beside_a_run_that_is_ready(tmp_path):
+    """No line says error or missing where the first run is ready."""
+    text = load_robot_description(URDF / "arm_7r.urdf.xacro")
+    spin = '<link name="bit"><inertial><mass value="0.5"/></inertial></link>'
+    spin += '<joint name="spin" type="revolute"><parent link="tool0"/>'
+    spin += (
+        '<child link="bit"/><axis xyz="0 0 1"/><limit lower="-2" upper="2" velocity="2" effort="20"/></joint></robot>'
+    )
+    driven = '<joint name="spin"><command_interface name="effort"/></joint></ros2_control>'
+    path = tmp_path / "arm.urdf"
+    path.write_text(text.replace("</ros2_control>", driven).replace("</robot>", spin))
+    said, usable = check_robot(path, "bit")
+    assert usable and "10. Run: ready" in said and "warning: 'spin' moves next to no inertia" in said
+    assert not [line for line in said.splitlines() if line.lstrip().startswith(("missing:", "error:"))]
 
 
 def test_what_is_printed_is_what_is_written(tmp_path):
@@ -466,7 +482,7 @@ def test_a_joint_in_honey_and_one_that_moves_nothing_are_named(tmp_path):
     spin = point.format("bit", "spin", "continuous", '<parent link="tool0"/><child link="bit"/><axis xyz="0 0 1"/>')
     driven = '<joint name="spin"><command_interface name="effort"/></joint></ros2_control>'
     path.write_text(text.replace("</ros2_control>", driven).replace("</robot>", f"{spin}</robot>"))
-    assert "'spin' moves next to no inertia" in check_robot(path, "bit", first_run=False)[0]
+    assert "warning: 'spin' moves next to no inertia" in check_robot(path, "bit", first_run=False)[0]
 
 
 @pytest.mark.parametrize(

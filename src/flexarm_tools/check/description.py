@@ -158,7 +158,7 @@ def _limits(model: ArmModel) -> CheckStep:
         effort = np.where(np.isfinite(model.effort_limit), model.effort_limit, 1.0)
         findings += [
             Finding(
-                f"missing: '{model.joint_names[i]}' moves next to no inertia, {moved[i]:.2g} kg*m^2: what it carries"
+                f"warning: '{model.joint_names[i]}' moves next to no inertia, {moved[i]:.2g} kg*m^2: what it carries"
                 " needs a moment of inertia (a point mass on the axis has none), or the joint an armature"
             )
             for i in np.flatnonzero(effort > MOST_ACCELERATION * moved)

@@ -279,7 +279,7 @@ def scenario_text(
     if model.m:
         lines.append(f"  {BASE_MOTION}: {{metric: {BASE_MOTION}}}")
     metric = "tracking_error" if run.axes else "joint_tracking_error"
-    lines.append(f'  tracking_error: {{metric: {metric}, goal: "{goal}"}}')
+    lines.append(f'  tracking: {{metric: {metric}, goal: "{goal}"}}')
     return "\n".join([*lines, '  watchdog_stops: {metric: watchdog_stops, goal: "== 0"}', ""])
 
 
