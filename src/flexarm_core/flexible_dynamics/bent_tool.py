@@ -5,6 +5,8 @@ influences ``Pi^t``, ``Pi^r`` of this node at ``p_node`` in the link's frame ``R
 first order in the modal coordinates ``eta``, summed over the flexible links under the tool::
 
     d = R (Pi^t eta + (Pi^r eta) x (p_tool - p_node))
+
+A joint that follows one with an elastic drive turns what it carries by the drive's deflection, too.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 
 from flexarm_core.compiled import allocating_kernel, pack, views
 from flexarm_core.entrance import finite
-from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
+from flexarm_core.flexible_dynamics.flexible_links import drive_modes, load_flexible_links
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.kinematic_chain import COLUMNS, joints_inboard, kinematic_chain, link_pose
 from flexarm_core.types import Array
@@ -70,6 +72,14 @@ class BentTool:
                 chain = kinematic_chain(description, link, names, begin).links
                 count, joints = len(modes) - first, len(chain) - 1
                 self._links.append(pack(BentLink(first, count, joints, chain, data.position[node], influence)))
+        drives = drive_modes(description)
+        for joint in joints_inboard(description, tool, description.root):
+            if joint.mimic in drives:  # it follows the link, not the motor
+                turn = joint.multiplier * joint.axis.reshape(3, 1)
+                influence = np.vstack((turn, 0.0 * turn) if joint.kind == "prismatic" else (0.0 * turn, turn))
+                chain = kinematic_chain(description, joint.child, names, begin).links
+                first = modes.index(drives[joint.mimic])
+                self._links.append(pack(BentLink(first, 1, len(chain) - 1, chain, np.zeros(3), influence)))
         self.modes = tuple(modes)
 
     def shift(self, position: Array, modal_position: Array) -> Array:

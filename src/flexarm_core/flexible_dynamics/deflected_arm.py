@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics.arm_sample import ArmSample
-from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
+from flexarm_core.flexible_dynamics.flexible_links import drive_modes, load_flexible_links
 from flexarm_core.robot.description import Joint, RobotDescription
 from flexarm_core.types import Array
 
@@ -43,7 +43,7 @@ class DeflectedArm:
         self.base_sensor = _base_sensor(description)
         sensor = description.force_torque_sensors.get(self.base_sensor)
         self.wrench_frame = sensor.frame if sensor is not None else description.base_frame
-        self._modal = load_flexible_links(description)
+        self._modal, self._drives = load_flexible_links(description), drive_modes(description)
         self._mounts = {
             joint.name: self._modal[joint.parent].nearest_node(joint.transform_child_to_parent[:3, 3])
             for joint in description.joints.values()
@@ -84,7 +84,10 @@ class DeflectedArm:
                 bent[:3, :3] = Rotation.from_rotvec(turn).as_matrix() @ mount[:3, :3]
                 bent[:3, 3] = mount[:3, 3] + shift
                 mount = bent
-            position = joint.multiplier * positions.get(joint.driver, 0.0)
+            position = positions.get(joint.driver, 0.0)
+            if joint.mimic in self._drives:  # it follows the link, not the motor
+                position += factor * sample.modes.get(self._drives[joint.mimic], 0.0)
+            position *= joint.multiplier
             placed[joint.child] = placed[joint.parent] @ mount @ _motion(joint, position)
         return placed
 

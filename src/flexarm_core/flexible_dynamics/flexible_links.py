@@ -47,6 +47,11 @@ def load_flexible_links(description: RobotDescription) -> dict[str, ModalData]:
     return {joint.child: found[joint.child] for joint in description.joints.values() if joint.child in found}
 
 
+def drive_modes(description: RobotDescription) -> dict[str, str]:
+    """Return the names ``<link>/<mode>`` of the deflections of the elastic drives, by joint."""
+    return {drive.joint: f"{link}/{DEFLECTION}" for link, drive in description.elastic_drives.items()}
+
+
 def drive_mode(drive: ElasticDrive, encoders: Sequence[str]) -> ModalData:
     """Return the mode of an elastic drive: the deflection [rad | m], which all that the drive carries follows."""
     along, none = drive.axis.reshape(1, 3, 1), np.zeros((1, 3, 1))

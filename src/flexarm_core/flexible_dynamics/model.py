@@ -19,7 +19,7 @@ from flexarm_core.errors import InputError
 from flexarm_core.flexible_dynamics import dense, integration, kinematics, recursion
 from flexarm_core.flexible_dynamics.bodies import make_bodies, node_place
 from flexarm_core.flexible_dynamics.external_wrenches import add_wrench, body_pose
-from flexarm_core.flexible_dynamics.flexible_links import DEFLECTION, load_flexible_links
+from flexarm_core.flexible_dynamics.flexible_links import drive_modes, load_flexible_links
 from flexarm_core.flexible_dynamics.modal_data import ModalData
 from flexarm_core.flexible_dynamics.tree import Index, Mount, build_tree, view_tree, view_workspace
 from flexarm_core.robot.description import RobotDescription
@@ -142,8 +142,7 @@ class FlexibleModel:
 
         A hinge follows what its driver's elastic drive carries, if there is one: ``a (q_m + delta)``.
         """
-        drives = {drive.joint: f"{link}/{DEFLECTION}" for link, drive in self.description.elastic_drives.items()}
-        found = []
+        drives, found = drive_modes(self.description), []
         for joint in self.description.coupled:
             leader, mode = hinges.index(joint.mimic), drives.get(joint.mimic)
             other = len(hinges) + self.mode_names.index(mode) if mode in self.mode_names else leader

@@ -13,7 +13,10 @@ from flexible_loop import run_flexible
 from random_flexible_arms import flexible_arm
 
 from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.flexible_dynamics.arm_sample import ArmSample
+from flexarm_core.flexible_dynamics.bent_tool import BentTool
 from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
+from flexarm_core.flexible_dynamics.deflected_arm import DeflectedArm
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
 from flexarm_core.flexible_dynamics.model import FlexibleModel
@@ -293,6 +296,21 @@ def test_the_plant_with_a_follower_of_an_elastic_drive_moves_as_mujoco_with_an_e
     moved = np.abs(one.position - start).max()
     assert moved > 1e-3
     assert one.position == pytest.approx(other.position, abs=2e-2 * moved)
+
+
+@pytest.mark.parametrize("seed", DRIVEN[:5])
+def test_the_deflection_of_a_drive_moves_what_follows_its_link_wherever_the_tool_is_computed(seed):
+    model, rng = FlexibleModel(driven_and_coupled(seed)[0]), np.random.default_rng(seed)
+    x, still = rng.uniform(-1.0, 1.0, model.size), np.zeros(model.size)
+    x[model.modal] *= 1e-4
+    rigid = x.copy()
+    rigid[model.modal] = 0.0
+    there, here = (model.frame_motion("tool0", at, still).position for at in (x, rigid))
+    position = dict(zip(model.description.actuated, x[model.actuated], strict=True))
+    sample = ArmSample(0.0, position, modes=dict(zip(model.mode_names, x[model.modal], strict=True)))
+    assert DeflectedArm(model.description, "tool0").tool(sample, 1.0) == pytest.approx(there, abs=1e-12)
+    shift = BentTool(model.description, "tool0").shift(x[model.actuated], x[model.modal])
+    assert shift == pytest.approx(there - here, abs=1e-3 * np.abs(there - here).max())
 
 
 def test_a_rotor_on_a_follower_of_an_elastic_drive_is_refused():
