@@ -12,6 +12,10 @@ from flexarm_sim.backends import BACKENDS, make_backend
 from flexarm_tools.check.step import CheckStep
 
 NO_MASSES = "cannot run: joints move no mass, see step 3"
+NEED_MASSES = (
+    "simulated_plant", "rns_vibration_controller", "reactionless_path_controller", "flexible_dynamics_estimator",
+    "flexible_dynamics_controller", "base_wrench_torque_estimator",
+)  # fmt: skip
 
 
 def stage_step(model: ArmModel) -> tuple[CheckStep, bool]:
@@ -24,7 +28,7 @@ def stage_step(model: ArmModel) -> tuple[CheckStep, bool]:
         The step, and whether the robot can be simulated.
     """
     lacking = _lacking(model)
-    lines, usable = ([f"simulated_plant: {lacking}"], False) if lacking else _plants(model)
+    lines, usable = ([f"{', '.join(NEED_MASSES)}: {lacking}"], False) if lacking else _plants(model)
     kinematics = _kinematics(model)
     touch = "" if model.description.force_torque_sensors else "; feels nothing: no force/torque sensor behind the tool"
     lines += [
@@ -33,8 +37,6 @@ def stage_step(model: ArmModel) -> tuple[CheckStep, bool]:
         f"behavior_impedance_controller: {kinematics}{touch if kinematics.startswith('can') else ''}",
     ]
     if lacking:
-        others = ("rns_vibration_controller", "reactionless_path_controller", "flexible_dynamics_estimator")
-        lines += [f"{name}: {lacking}" for name in (*others, "base_wrench_torque_estimator")]
         lines.append("hardware_gate: velocity and position commands; effort commands take masses, see step 3")
     else:
         lines += [_vibration(model), _paths(model), *_flexible(model), _base_wrench(model), "hardware_gate: can run"]
