@@ -87,7 +87,10 @@ class Timing:
 
     @property
     def possible_age(self) -> float:
-        """Age with which efforts are observed [s], with a suspected one: a motion that hints at it may be growing."""
+        """Age with which efforts are observed [s]: the known or the suspected one, whichever is larger.
+
+        On an elastic base, a motion that only hints at a delay may be a growing oscillation, and counts, too.
+        """
         hint = HINTED * self.bearable if self._elastic and self.response.hinted else 0.0
         return max(max(self.age, self.response.suspected) + self.lag, hint)
 

@@ -3,7 +3,7 @@
 A driver may report its wrench in another frame than the one in which the sensor measures: in a flange, in the base, or
 in one of its own (``tool0_controller``). With the pose ``R, p`` of that frame in the sensor's, ``f_s = R f`` and
 ``n_s = R n + p x f_s``. If joints lie between the two, their positions are those of the joint state of the same stamp.
-A frame that moves relative to every link is where /tf last told it, not later than the wrench.
+A frame that moves relative to every link is where /tf tells it at the stamp of the wrench, or nearest to that.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class WrenchFrames:
         return WrenchElsewhere(placed, wrench) if isinstance(placed, MovingFrame) else transformed(placed, wrench)
 
     def _told(self, carried: Carried, stamp: int) -> Array:
-        """Return the pose (4, 4) of a frame in its link as /tf tells it last up to a stamp [ns]."""
+        """Return the pose (4, 4) of a frame in its link as /tf tells it at a stamp [ns], or nearest to it."""
         tree, chain = self._tree, carried.chain
         at = tree.common(chain, stamp)
         if abs(stamp - at) > OLDEST:
