@@ -282,7 +282,7 @@ def test_each_joint_state_is_answered_with_the_motion_of_the_base_until_odometry
     state(1)
     live.wait_for_diagnostic("base_odometry", "no pose of the base has come yet")
     poses.publish(odometry(model, 10, 0.02, 0.5))
-    live.spin(0.3)
+    live.handled("base_odometry")
     state(14)
     live.until(lambda: len(received) == 1, "an answer")
     assert received[0].header.stamp == joint_state(14).header.stamp and list(received[0].elastic_joints) == ["base_x"]
@@ -317,7 +317,7 @@ def test_transforms_give_the_motion_of_the_base_and_others_are_not_asked(live, s
         here.transform.rotation = message.pose.pose.orientation
         other.header.frame_id, other.child_frame_id = "map", "odom"
         frames.publish(tf.TFMessage(transforms=[other, here]))
-        live.spin(0.02)
+    live.handled("base_odometry")
     states.publish(joint_state(104, names=["joint3", "joint1", "joint2"]))
     live.until(lambda: len(received) == 1, "an answer")
     assert received[0].deflection_rate[0] == pytest.approx(0.2) and received[0].deflection[0] == pytest.approx(0.0208)
@@ -351,7 +351,7 @@ def test_a_chain_of_transforms_of_several_nodes_gives_the_motion_of_the_base_unt
         if tick % 50 == 0:
             slow.publish(tf.TFMessage(transforms=[told("odom", "map", tick, -0.5 - 0.1e-3 * tick)]))
         fast.publish(tf.TFMessage(transforms=[told("odom", "vehicle", tick, x - 0.8 - 0.1e-3 * tick)]))
-        live.spin(0.02)
+    live.handled("base_odometry")
     states.publish(joint_state(204, names=names))
     live.until(lambda: len(received) == 1, "an answer")
     assert received[0].deflection_rate[0] == pytest.approx(0.2, abs=1e-6)
@@ -374,7 +374,7 @@ def test_a_control_loop_counts_the_age_of_differentiated_poses_in_the_gains_of_i
     names = ["joint3", "joint1", "joint2"]
     for tick in range(0, 100, 20):
         poses.publish(odometry(ArmModel(shared["robot_description"]), tick, 0.0, 0.0))
-        live.spin(0.05)
+    live.handled("control_loop")
     states.publish(joint_state(100, names=names))
     live.wait_for_diagnostic("control_loop", "a delay of 0 ms (base 200 ms) at 200 Hz")
 
@@ -394,7 +394,7 @@ def test_a_law_in_another_node_refuses_gains_that_do_not_bear_the_delay_that_the
     said = "a delay of 0 ms (base 200 ms) at 200 Hz"
     for number, tick in enumerate(range(0, 2000, 5)):  # at most: the two nodes may find each other late
         poses.publish(odometry(model, tick, 0.0, 0.0))
-        live.spin(0.05)
+        live.handled("base_odometry")
         states.publish(joint_state(tick, names=["joint3", "joint1", "joint2"]))
         if number:
             live.until(lambda tick=tick: told and told[-1].header.stamp == joint_state(tick).header.stamp, "an answer")

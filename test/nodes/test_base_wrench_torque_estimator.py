@@ -129,10 +129,10 @@ def test_without_a_wrench_a_state_is_answered_after_the_wait_or_at_the_next_and_
         arm.estimate()
     assert len(arm.estimates) == begun + 5
     arm.send_wrench(np.zeros(6))  # late, but of the stamp of a joint state: it is waited for again
-    arm.live.spin(0.1)
+    arm.live.handled(NODE)
     arm.tick += 1
     arm.send_state(BENT)
-    arm.live.spin(0.05)
+    arm.live.handled(NODE)
     arm.send_wrench(np.zeros(6))
     assert arm.estimate().valid
 
@@ -280,7 +280,7 @@ def test_an_observer_sends_no_reference(sensed):
         arm.send_wrench(np.zeros(6))
         arm.send_state(BENT, effort=np.zeros(7))
         assert np.isfinite(arm.estimate().friction).all()
-    arm.live.spin(0.1)
+    arm.live.handled(NODE)
     assert not arm.references
     node = arm.live.node  # and a gate does not take it for a second writer
     arm.live.until(lambda: node.count_publishers(topics.JOINT_REFERENCE) == 0, "nobody who could send one")

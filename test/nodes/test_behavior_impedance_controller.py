@@ -118,7 +118,6 @@ def test_an_operator_leads_the_tool_and_a_stream_that_stops_brings_it_to_rest(ar
     begin = arm.tool
     for _ in range(250):
         arm.twists.publish(twist(y=0.05))
-        arm.live.spin(0.0)
         arm.step()
     moving = arm.answers[-1]
     assert np.abs(moving.velocity).max() > 0.01 and arm.of("hand").note == "following"
@@ -153,7 +152,7 @@ def test_twists_of_another_frame_not_finite_or_for_nobody_are_refused_and_one_of
     arm.steps(20)
     assert not np.array(arm.answers[-1].velocity).any()
     arm.twists.publish(twist(y=0.1, frame="tool0", tick=10_000_000))  # a clock that is far ahead
-    arm.live.settle()
+    arm.live.handled(NODE)
     arm.steps(10)
     assert np.abs(arm.answers[-1].velocity).max() > 1e-3
     arm.steps(300)
@@ -198,7 +197,7 @@ def test_the_tool_alone_is_led_where_another_node_solves_for_the_joints(live):
         arm.send_state()
         arm.send_wrench()
         live.until(lambda: bool(arm.tools) and arm.tools[-1].header.stamp == stamp_of(arm.tick), "the tool")
-    live.spin(0.2)
+    live.handled(NODE)
     assert not arm.answers and len(arm.tools) == 5
     assert isinstance(arm.tools[-1], CartesianReference) and JointReference not in map(type, arm.tools)
     assert ACCELERATION > 0.0 and arm.tools[-1].twist.linear.y > 0.0

@@ -71,7 +71,7 @@ def test_a_wrench_that_grows_old_holds_the_arm_and_a_fresh_one_lets_it_go_on(liv
         arm.send_state()
         arm.send_wrench()
         arm.wait_for_answer()
-        live.spin(0.05)
+        live.handled(NODE)
     assert not arm.statuses[-1].held
     arm.steps(50)
     assert np.abs(arm.answers[-1].velocity).max() > 0.01
@@ -83,7 +83,7 @@ def test_without_a_wait_a_state_is_answered_at_once_and_the_newest_reading_count
     arm = ImpedanceArm(live, sensor_wait=0.0, wrench_timeout=0.1)
     arm.tick = 9
     arm.send_wrench((0.0, 5.0, 0.0, 0.0, 0.0, 0.0), tick=10)
-    live.settle()
+    live.handled(NODE)
     for _ in range(40):
         arm.send_state()
         arm.wait_for_answer()
@@ -100,7 +100,7 @@ def test_a_reference_is_waited_for_no_longer_than_a_reading_and_one_of_a_late_cl
     ahead = CartesianReference((arm.tick + 10) * PERIOD, arm.chain.base_frame, position, rotation, still, still,
                                axes)  # fmt: skip
     arm.references.publish(cartesian_reference_form(ahead, arm.chain.tool_frame).message())
-    live.settle()
+    live.handled(NODE)
     notes = []
     for _ in range(10):
         arm.step()
@@ -265,7 +265,7 @@ def test_an_inactive_node_is_silent_and_begins_anew_where_the_arm_is_with_the_be
     answered = len(arm.answers)
     arm.send_state()
     arm.send_wrench()
-    arm.live.settle()
+    arm.live.handled(NODE)
     assert len(arm.answers) == answered and not arm.zero().success
     arm.live.graph.transition(NODE, "activate")
     arm.position, arm.tick = BENT - 0.2, 0

@@ -45,10 +45,7 @@ def course(arm: ImpedanceArm, every: int, by_topic: bool) -> np.ndarray:
         if tick % every == 0:
             if by_topic:
                 arm.sets.publish(program(tick))
-                if tick == 0:
-                    arm.live.settle()
-                else:  # one that comes late holds from the next sample on
-                    arm.live.spin(0.01)
+                arm.live.handled(NODE)
             else:
                 arm.set(program(tick))
         arm.step()

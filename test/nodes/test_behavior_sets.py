@@ -37,13 +37,13 @@ def test_sets_on_the_topic_add_retune_remove_and_replace_and_none_of_them_is_los
         *(change(behavior(f"many_{i}", "dither")) for i in range(30)),
     ):
         arm.sets.publish(message)
-    arm.live.settle()
+    arm.live.handled(NODE)
     arm.step()
     assert arm.active == ["one", "two", *(f"many_{i}" for i in range(30))]
     force = [np.linalg.norm([f.x, f.y, f.z]) for f in (arm.of("one").force.force, arm.of("two").force.force)]
     assert force[0] == pytest.approx(1.5 * force[1])
     arm.sets.publish(replace(pull("two", 20.0)))
-    arm.live.settle()
+    arm.live.handled(NODE)
     arm.step()
     assert arm.active == ["two"]
 

@@ -122,7 +122,7 @@ def send_states_until_it_runs(live) -> None:
 
 def heard(live, words: str, **values: str) -> float:
     """When the control loop says this, on a monotonic clock [s]."""
-    live.until(lambda: any(words in text for text in said(live, **values)), f"'{words}' and {values}", 5.0)
+    live.until(lambda: any(words in text for text in said(live, **values)), f"'{words}' and {values}")
     return time.monotonic()
 
 
@@ -273,7 +273,7 @@ def test_behaviors_are_changed_and_shown_as_by_a_node_of_their_own(live, shared)
     assert active(1) == []
     assert ask(setter, SetBehaviors.Request(set=change(behavior("shake", "dither")))).success
     sets.publish(change(behavior("ends", "joint_limits")))
-    live.settle()
+    live.handled("control_loop")
     assert active(2) == ["shake", "ends"]
     answer = ask(zeroer, Trigger.Request())
     assert not answer.success
@@ -300,5 +300,4 @@ def test_against_the_clock_samples_are_not_confirmed_and_requests_are(live, shar
     live.until(expected, "the subscriptions")
     for transition in ("deactivate", "cleanup", "configure", "activate"):
         live.graph.transition("control_loop", transition)
-    live.settle()
     live.until(expected, "the same subscriptions again")

@@ -263,7 +263,7 @@ def test_a_joint_trajectory_is_sampled(live, planar_3r_text):
     point = JointTrajectoryPoint(positions=doubles(start + 0.1))
     point.time_from_start.nanosec = 50_000_000
     trajectories.publish(JointTrajectory(joint_names=names, points=[point]))
-    live.settle()
+    live.handled(LOOP)
     way = [wanted(tick)[0] - start[0] for tick in range(3, 60)]
     assert way == sorted(way) and way[0] < 0.05 and way[-1] == pytest.approx(0.1, abs=1e-12)
 

@@ -117,7 +117,7 @@ def test_a_trajectory_makes_it_a_controller_of_its_own(controller):
     point = JointTrajectoryPoint(positions=[0.3, 0.6], velocities=[0.0, 0.0], time_from_start=Duration(sec=1))
     message.points = [point]
     live.trajectories.publish(message)
-    live.settle()
+    live.handled(NODE)
     assert np.allclose(sample(501).position, [0.35, 0.55], atol=1e-9)
     assert np.allclose(sample(2000).position, [0.6, 0.3], atol=1e-9)
     message.joint_names = ["shoulder", "wrist"]

@@ -105,7 +105,7 @@ def test_friction_that_the_last_reference_names_is_taken_off_the_efforts(live):
             reference = JointReference(names=["shoulder", "elbow"], effort=[1.0, -0.5], friction=friction)
             reference.header.stamp = strain(tick - 1).header.stamp
             references.publish(reference)
-            live.spin(0.2)
+            live.handled(NODE)
         answer = ask(live, tick)
         gauges = dict(zip(GAUGES, strain(tick).strain, strict=True))
         effort = np.array((1.0, -0.5)) - (0.0 if friction is None else np.array(friction))
@@ -154,7 +154,6 @@ def test_without_strain_a_joint_state_is_answered_after_the_wait_or_at_the_next_
     live.strains.publish(strain(1))  # too late
     live.joints.publish(joints(2))
     live.joints.publish(joints(2))  # a repeated state that is still waited for is one state
-    live.spin(0.02)
     live.strains.publish(strain(2))
     assert len(answers(live, 2)[1].innovation) == 4
     live.joints.publish(joints(2))  # a repeated state gets its answer again

@@ -51,6 +51,7 @@ def test_a_line_is_followed_to_its_end_with_feedback_and_within_limits(arm):
     assert np.linalg.norm(np.diff(tool, axis=0), axis=1).max() <= 0.2 * PERIOD * 1e-9 * (1.0 + 1e-6)
     way = (tool - position) @ (end[0] - position) / np.linalg.norm(end[0] - position)
     assert np.abs(tool - position - np.outer(way, end[0] - position) / np.linalg.norm(end[0] - position)).max() < 1e-5
+    arm.live.until(lambda: bool(arm.feedback) and arm.feedback[-1].fraction == 1.0, "all feedback")
     fractions = [feedback.fraction for feedback in arm.feedback]
     assert len(fractions) > 5 and fractions == sorted(fractions) and fractions[-1] == 1.0
     assert max(feedback.joint_deviation for feedback in arm.feedback) < 0.1
@@ -167,12 +168,12 @@ def test_goals_without_meaning_are_rejected_with_their_reason(arm):
         ([PathSegment(kind=9)], {}, "kind 9 is unknown"),
         ([PathSegment(kind=2, poses=good.poses * 5000)], {}, "the request holds more than 1000 parts"),
     ):
-        arm.live.spin(0.55)  # the diagnostics say no more than so often
+        arm.hold()  # it is well again: of an error after that the diagnostics tell at once
         assert not arm.ask(*segments, **goal).accepted, reason
         arm.live.wait_for_diagnostic(NODE, reason)
     first = arm.ask(good)
     assert first.accepted
-    arm.live.spin(0.55)
+    arm.hold()
     assert not arm.ask(good).accepted
     arm.live.wait_for_diagnostic(NODE, "another goal is being followed")
     assert arm.result_of(first).result.error_code == Result.SUCCESSFUL
@@ -193,25 +194,39 @@ def test_a_path_that_the_joints_do_not_follow_is_left(arm):
     assert np.abs(arm.motion()[2]).max() <= ACCELERATION
 
 
+def accepted(arm, segment):
+    """A goal that was accepted: where the time-out is short, a busy machine may ask for it too late."""
+    for _ in range(50):
+        arm.hold(2)
+        handle = arm.ask(segment)
+        if handle.accepted:
+            return handle
+    raise AssertionError(f"no goal was accepted: {arm.live.said(NODE)[-3:]}")
+
+
 def test_a_goal_ends_when_joint_states_cease_or_the_node_is_deactivated(live):
     arm = Arm(live, "arm_6r", BENT, state_timeout=0.3)
     position, rotation = arm.chain.pose(BENT)
-    arm.hold(2)
-    future = arm.ask(line(position + [0.0, 0.3, 0.0], rotation)).get_result_async()
+    future = accepted(arm, line(position + [0.0, 0.3, 0.0], rotation)).get_result_async()
     live.until(future.done, "the result")
     assert future.result().status == GoalStatus.STATUS_ABORTED
     assert future.result().result.error_code == Result.STALE_STATE
     arm.hold(2)
     assert np.allclose(arm.position, BENT)
-    future = arm.ask(line(position + [0.0, 0.3, 0.0], rotation)).get_result_async()
+    future = accepted(arm, line(position + [0.0, 0.3, 0.0], rotation)).get_result_async()
     arm.hold(2)
     live.graph.transition(NODE, "deactivate")
     live.until(future.done, "the result")
     assert future.result().result.error_code in (Result.DEACTIVATED, Result.STALE_STATE)
     assert not arm.ask(line(position, rotation)).accepted
     live.graph.transition(NODE, "activate")
-    arm.hold(2)
-    assert arm.result_of(arm.ask(line(position + [0.0, 0.02, 0.0], rotation))).result.error_code == Result.SUCCESSFUL
+
+    def follows() -> bool:
+        result = arm.result_of(accepted(arm, line(arm.chain.pose(arm.position)[0] + [0.0, 0.02, 0.0], rotation))).result
+        assert result.error_code in (Result.SUCCESSFUL, Result.STALE_STATE), result.message
+        return result.error_code == Result.SUCCESSFUL  # on a busy machine a state may come too late
+
+    live.until(follows, "a path to its end")
 
 
 def test_a_goal_waits_until_an_arm_that_moves_has_come_to_rest(arm):

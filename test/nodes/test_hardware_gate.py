@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import numpy as np
@@ -95,10 +96,14 @@ def test_efforts_of_zero_at_rest_are_warned_of_before_the_first_reference(live, 
         state = joint_state(tick)
         state.effort = doubles(np.full(len(state.name), effort))
         live.states.publish(state)
+        live.handled("hardware_gate")
         live.until(
-            lambda code=code: ("drive_adds" in live.said("hardware_gate")[-1][1]) == (code == WARN), "a judgement"
+            lambda code=code: any(
+                level == code and ("drive_adds" in text) == (code == WARN)
+                for level, text in live.said("hardware_gate")[-1:]
+            ),
+            "a judgement",
         )
-        assert live.said("hardware_gate")[-1][0] == code
 
 
 def test_positions_keep_the_jerk_limit_from_a_step_of_the_reference_to_the_stop(live, shared):
@@ -173,7 +178,7 @@ def test_missing_references_stop_the_arm_after_the_time_out(gate):
     for tick in range(2, 84):
         moved = START + np.array([0.5e-3 * tick, 0.0, 0.0])
         gate.states.publish(joint_state(tick, moved, velocity=(0.5, 0.0, 0.0)))
-        gate.spin(0.002)
+        gate.handled("hardware_gate")  # a node that is behind leaves out states
     gate.wait_for_diagnostic("hardware_gate", "controlled stop: no joint reference for 0.081 s")
 
 
@@ -194,10 +199,10 @@ def test_when_measurements_stop_the_arm_is_borne_and_the_cause_is_told(live, sha
 
     live.until(borne, "the reference as command")
     # held out at full weight it would fall if its masses were a tenth wrong
-    live.wait_for_diagnostic("hardware_gate", "no usable joint state for 0.0")
+    live.wait_for_diagnostic("hardware_gate", "no usable joint state for ")
     count = len(live.received[COMMANDS])
-    live.spin(0.5)  # nothing is measured any more: the model says for how long the arm can be borne
-    assert len(live.received[COMMANDS]) > count + 20
+    # nothing is measured any more: the model says for how long the arm can be borne
+    live.until(lambda: len(live.received[COMMANDS]) > count + 20, "more commands")
     assert np.allclose(live.received[COMMANDS][-1].data, moments, rtol=0.01)
 
 
@@ -235,11 +240,11 @@ def test_while_two_lead_the_arm_it_is_held_and_then_it_goes_on_by_itself(gate):
     for tick in range(2, 20):
         assert answer(gate, joint_state(tick), reference(tick)) != [1.0, 2.0, 3.0]
     gate.node.destroy_publisher(other)
-    gate.until(lambda: gate.node.count_publishers(topics.JOINT_REFERENCE) == 1, "one leader")
-    gate.spin(0.3)
-    for tick in range(20, 40):
-        command = answer(gate, joint_state(tick), reference(tick))
-    assert command == [1.0, 2.0, 3.0]
+    ticks = itertools.count(20)
+    # when the gate hears that the other has gone is the machine's affair
+    gate.until(
+        lambda: answer(gate, joint_state(tick := next(ticks)), reference(tick)) == [1.0, 2.0, 3.0], "the one leader"
+    )
 
 
 def test_joint_states_of_others_are_ignored_and_those_of_a_part_of_the_arm_are_not(gate):
@@ -252,7 +257,7 @@ def test_joint_states_of_others_are_ignored_and_those_of_a_part_of_the_arm_are_n
         message.header.stamp.sec = int(rng.integers(0, 2000000000))  # and of any stamp
         gripper.publish(message)
         assert answer(gate, joint_state(tick), reference(tick)) == [1.0, 2.0, 3.0]
-    gate.spin(0.5)
+    gate.handled("hardware_gate")
     assert not [message for level, message in gate.said("hardware_gate") if level == ERROR]
     gripper.publish(JointState(name=["joint1", "finger0"], position=[0.0, 0.0], velocity=[0.0, 0.0]))
     gate.wait_for_diagnostic("hardware_gate", "controlled stop: joint state lacks joint2")
@@ -289,7 +294,7 @@ def test_deactivating_leaves_the_arm_with_its_gravity_effort(gate):
     count = len(gate.received[COMMANDS])
     gate.states.publish(joint_state(2))
     gate.references.publish(reference(2))
-    gate.spin(0.3)
+    gate.handled("hardware_gate")
     assert len(gate.received[COMMANDS]) == count
 
 

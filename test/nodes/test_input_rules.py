@@ -75,13 +75,13 @@ class Host:
         if self.clocked:
             self.clock.publish(Clock(clock=message.header.stamp))
         self.states.publish(message)
-        self.live.spin(0.1)  # topics are not ordered among each other
+        self.live.handled(self.node)
 
     def give(self, tick: int, x: float = 1.99, tool: str = "tool0") -> None:
         pose = np.array([x, 0.01, 0.0]), np.eye(3)
         record = Reference(tick * 1_000_000, "base_ft", *pose, np.zeros(6), np.zeros(6), AXES)
         self.references.publish(cartesian_reference_form(record, tool).message())
-        self.live.spin(0.1)
+        self.live.handled(self.node)
 
     def says(self, words: str) -> None:
         """Wait until the stage, or the process that it is in, says this."""
@@ -89,10 +89,11 @@ class Host:
         self.live.until(lambda: any(words in text for name in (STAGE, LOOP) for _, text in said(name)), f"'{words}'")
 
     def expect(self, *ticks: int) -> list[JointReference]:
-        """Wait until these ticks are answered, and a moment longer for others that must not be; return the answers."""
+        """Wait until these ticks are answered, and others that must not be could have been; return the answers."""
         received = self.live.received[GIVEN]
         self.live.until(lambda: len(received) >= len(ticks), f"answers to {ticks}")
-        self.live.spin(0.3)
+        self.live.spin(0.05)  # ten times sensor_wait
+        self.live.handled(self.node)
         stamps = [message.header.stamp for message in received]
         assert [stamp.sec * 1000 + stamp.nanosec // 1_000_000 for stamp in stamps] == list(ticks)
         return received
@@ -243,7 +244,7 @@ def test_gains_that_do_not_hold_where_the_arm_is_are_refused_at_activation(live,
 
     def rest_at(*position: float) -> None:
         states.publish(JointState(name=["shoulder", "elbow"], position=position, velocity=[0.0, 0.0]))
-        live.settle()
+        live.handled(node)
 
     rest_at(-2.88, -3.04)
     with pytest.raises(GraphError, match="refused to activate"):

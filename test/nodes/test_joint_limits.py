@@ -44,7 +44,6 @@ def test_joints_that_follow_velocities_stay_within_the_file(live, shared, tmp_pa
     received, position = live.received[topics.DESIRED_JOINT_REFERENCE], START
     for tick in range(5, 905, 10):
         commands.publish(JointState(name=["joint1", "joint2", "joint3"], velocity=[1.0, 1.0, 0.0]))
-        live.spin(0.002)
         count = len(received)
         states.publish(joint_state(tick, position=position))
         live.until(lambda count=count: len(received) > count, "a reference")
@@ -113,8 +112,7 @@ def test_trajectories_beyond_the_file_are_rejected_and_braked_within_it(live, tm
     handle = arm.ask(planned(BENT, BENT + 0.25 * by))
     assert handle.accepted
     arm.hold(50)
-    handle.cancel_goal_async()
-    live.spin(0.1)
+    live.until(handle.cancel_goal_async().done, "the answer to the cancellation")
     arm.result_of(handle)
     velocity = arm.motion(first)[1][:, 0]
     braking = np.diff(velocity[50:]) / (PERIOD * 1e-9)

@@ -45,6 +45,26 @@ def is_smooth(arm, first: int = 0) -> bool:
     return bool(np.abs(off).max() < 2e-4 and np.abs(change).max() < 1.2 * max(5.0, np.abs(acceleration).max()))
 
 
+def at_rest(arm, goal, since: int) -> int:
+    """Stamp [ns] of the first answer after one that is at a goal and at rest: when a client knows of it is later."""
+    stamps = [1_000_000_000 * one.header.stamp.sec + one.header.stamp.nanosec for one in arm.answers]
+    return next(
+        stamp
+        for stamp, one in zip(stamps, arm.answers, strict=True)
+        if stamp > since and np.allclose(one.position, goal, atol=1e-9) and not np.any(one.velocity)
+    )
+
+
+def under_way(arm, goal):
+    """A goal that was accepted: where the time-out is short, a busy machine may ask for it too late."""
+    for _ in range(50):
+        arm.hold()
+        handle = arm.ask(planned(arm.position, goal))
+        if handle.accepted:
+            return handle
+    raise AssertionError(f"no goal was accepted: {arm.live.said(NODE)[-3:]}")
+
+
 @pytest.fixture(params=[False, True], ids=["node", "loop"])
 def arm(live, request) -> TrajectoryArm:
     return TrajectoryArm(live, loop=request.param)
@@ -57,13 +77,13 @@ def node(live) -> TrajectoryArm:
 
 def test_a_planned_trajectory_is_executed_with_feedback(arm):
     arm.hold(2)
-    first = arm.tick
+    first, begin = arm.tick, arm.now
     handle = arm.ask(planned(BENT, GOAL))
     assert handle.accepted
     answer = arm.result_of(handle)
     assert answer.status == GoalStatus.STATUS_SUCCEEDED and answer.result.error_code == Result.SUCCESSFUL
     assert np.allclose(arm.position, GOAL, atol=1e-9)
-    assert arm.tick - first < 115  # 1 s, and until the client knew
+    assert at_rest(arm, GOAL, begin) - begin == 1_000_000_000 + PERIOD  # it begins with the next state
     position, velocity, acceleration = arm.motion(first)
     for wanted in planned(BENT, GOAL):  # passed at their times, as they were sent
         at = round((wanted.time_from_start.sec + wanted.time_from_start.nanosec * 1e-9) / (PERIOD * 1e-9))
@@ -72,6 +92,7 @@ def test_a_planned_trajectory_is_executed_with_feedback(arm):
             assert np.allclose(velocity[at], wanted.velocities, atol=1e-9)
             assert np.allclose(acceleration[at], wanted.accelerations, atol=1e-9)
     assert is_smooth(arm)
+    arm.live.until(lambda: bool(arm.feedback) and arm.feedback[-1].desired.time_from_start.sec == 1, "all feedback")
     assert 15 <= len(arm.feedback) <= 25 and arm.feedback[0].joint_names == arm.names
     shown = arm.feedback[len(arm.feedback) // 2]
     for one, other, both in zip(shown.desired.positions, shown.actual.positions, shown.error.positions, strict=True):
@@ -257,7 +278,7 @@ def test_goals_without_meaning_are_rejected_with_their_reason(node):
         (fast, None, 0, "its velocity limit is"),
         ([point(0.001 * i, BENT) for i in range(5001)], None, 0, "the request holds more than"),
     ):
-        node.live.spin(0.55)  # the diagnostics say no more than so often
+        node.hold()  # it is well again: of an error after that the diagnostics tell at once
         assert not node.ask(points, names, stamp=stamp).accepted, reason
         node.live.wait_for_diagnostic(NODE, reason)
     assert node.result_of(node.ask(good)).result.error_code == Result.SUCCESSFUL
@@ -281,14 +302,14 @@ def test_a_trajectory_that_has_begun_or_begins_later(node):
     since = node.now - 500_000_000
     answer = node.result_of(node.ask(planned(BENT, GOAL), stamp=since))
     assert answer.result.error_code == Result.SUCCESSFUL and np.allclose(node.position, GOAL)
-    assert 1_000_000_000 <= node.now - since < 2_500_000_000  # the joints had to catch up
+    assert 1_000_000_000 <= at_rest(node, GOAL, since) - since < 2_500_000_000  # the joints had to catch up
     assert is_smooth(node, 290)
     start = node.now + 400_000_000
     handle = node.ask(planned(GOAL, BENT), stamp=start)
     node.hold(39)
     assert np.allclose(node.position, GOAL, atol=1e-3)
     assert node.result_of(handle).result.error_code == Result.SUCCESSFUL
-    assert node.now - start == pytest.approx(1_000_000_000, abs=2 * PERIOD) and np.allclose(node.position, BENT)
+    assert at_rest(node, BENT, start) - start == pytest.approx(1_000_000_000, abs=PERIOD)
 
 
 def test_the_topic_leads_as_well_and_takes_over_from_a_goal(node):
@@ -309,14 +330,14 @@ def test_the_topic_leads_as_well_and_takes_over_from_a_goal(node):
 def test_a_goal_ends_when_joint_states_cease_or_the_node_is_deactivated(live):
     arm = TrajectoryArm(live, state_timeout=0.3)
     arm.hold(2)
-    future = arm.ask(planned(BENT, GOAL)).get_result_async()
+    future = under_way(arm, GOAL).get_result_async()
     arm.hold(20)
     live.until(future.done, "the end of the goal")
     assert future.result().result.error_code == Result.INVALID_GOAL
     assert "no usable joint state" in future.result().result.error_string
     arm.hold(60)
     assert not arm.velocity.any() and is_smooth(arm)
-    future = arm.ask(planned(arm.position, GOAL)).get_result_async()
+    future = under_way(arm, GOAL).get_result_async()
     arm.hold(5)
     live.graph.transition(NODE, "deactivate")
     live.until(future.done, "the end of the goal")

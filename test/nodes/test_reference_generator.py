@@ -192,7 +192,7 @@ def test_joints_follow_velocity_commands_in_any_order_and_bad_ones_are_refused(l
     still = followed(live, states, topics.DESIRED_JOINT_REFERENCE, 5, 2)
     assert np.allclose(still[-1].position, START) and not np.any(still[-1].velocity)
     commands.publish(JointState(name=["joint3", "joint1", "joint2"], velocity=[0.3, 0.1, -9.0]))
-    live.spin(0.3)
+    live.handled("reference_generator")
     led = followed(live, states, topics.DESIRED_JOINT_REFERENCE, 25, 5)
     assert np.allclose(led[-1].velocity, [0.05, -0.05, 0.05]) and np.allclose(led[-1].acceleration, [1.0, -1.0, 1.0])
     for bad, said in (
@@ -217,11 +217,11 @@ def test_joints_follow_jogs_by_velocity_or_by_way_and_bad_ones_are_refused(live,
     live.settle()
     followed(live, states, topics.DESIRED_JOINT_REFERENCE, 5, 2)
     jogs.publish(JointJog(joint_names=["joint2"], velocities=[0.2]))
-    live.spin(0.3)
+    live.handled("reference_generator")
     led = followed(live, states, topics.DESIRED_JOINT_REFERENCE, 25, 5)
     assert np.allclose(led[-1].velocity, [0.0, 0.2, 0.0])
     jogs.publish(JointJog(joint_names=["joint3", "joint1"], displacements=[0.02, -0.01], duration=0.1))
-    live.spin(0.3)
+    live.handled("reference_generator")
     led = followed(live, states, topics.DESIRED_JOINT_REFERENCE, 75, 20)
     assert np.allclose(led[7].velocity, [-0.1, 0.0, 0.2])
     assert not np.any(led[-1].velocity)  # its duration is over before the timeout
@@ -269,7 +269,7 @@ def test_the_tool_follows_twists_in_its_own_axes(live, shared):
     twist = TwistStamped()
     twist.header.frame_id, twist.twist.linear.x = "tool0", 0.1
     commands.publish(twist)
-    live.spin(0.3)
+    live.handled("reference_generator")
     led = followed(live, states, topics.CARTESIAN_REFERENCE, 25, 5)[-1].twist.linear
     angle = 2.0 * np.arctan2(first.z, first.w)
     assert np.allclose([led.x, led.y], [0.1 * np.cos(angle), 0.1 * np.sin(angle)], atol=1e-9)
@@ -286,7 +286,7 @@ def test_the_tool_follows_twists_in_its_frame_and_others_are_refused(live, share
     twist.header.stamp = joint_state(900_000).header.stamp  # of a clock that is ahead: as now
     twist.twist.linear.x, twist.twist.linear.z, twist.twist.angular.z = -3.0, 4.0, 1.0
     commands.publish(twist)
-    live.spin(0.3)
+    live.handled("reference_generator")
     led = followed(live, states, topics.CARTESIAN_REFERENCE, 25, 40)
     fastest = max(-one.twist.linear.x for one in led)
     assert fastest == pytest.approx(0.2, abs=0.011)  # 0.2 s at 1 m/s^2

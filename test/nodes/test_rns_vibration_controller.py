@@ -134,7 +134,7 @@ def test_a_tool_path_with_a_stream_of_postures_is_answered_when_both_have_come(l
     wanted = JointReferenceRecord(3_000_000, START + 0.1)
     states.publish(joint_state(3))
     tools.publish(cartesian_reference_form(tool_reference(3_000_000), "tool0").message())
-    live.settle()
+    live.handled("rns_vibration_controller")
     assert not live.received[topics.JOINT_REFERENCE]
     postures.publish(joint_reference_form(wanted, ("joint1", "joint2", "joint3")).message())
     live.until(lambda: bool(live.received[topics.JOINT_REFERENCE]), "a joint reference")
@@ -189,6 +189,6 @@ def test_an_impossible_transition_does_not_end_the_node(live, shared):
     client = live.node.create_client(ChangeState, "/rns_vibration_controller/change_state")
     live.until(client.service_is_ready, "the service")
     client.call_async(request)
-    live.spin(1.0)
+    live.handled("rns_vibration_controller")
     live.graph.transition("rns_vibration_controller", "configure")
     live.graph.transition("rns_vibration_controller", "activate")

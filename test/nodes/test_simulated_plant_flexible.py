@@ -34,8 +34,11 @@ def flexible() -> dict:
 
 
 def run(live, parameters, ticks: int) -> list[str]:
-    """Answer every state with no effort; return the order in which strain (s) and joint states (j) came."""
-    order: list[str] = []
+    """Answer every state with no effort; return the order in which strain (s) and joint states (j) came.
+
+    Of what the plant repeats, as nobody answers for a while, the first is kept.
+    """
+    order: dict[tuple[str, int], str] = {}
     live.start("simulated_plant", parameters)
     for topic, message_type in (
         (topics.JOINT_STATES, JointState),
@@ -47,18 +50,23 @@ def run(live, parameters, ticks: int) -> list[str]:
         live.listen(topic, message_type)
     for topic, message_type in ((topics.STRAIN, StrainState), (topics.JOINT_STATES, JointState)):
         live.node.create_subscription(
-            message_type, topic, lambda _, letter=topic[0]: order.append(letter), topics.EVERY_SAMPLE
+            message_type, topic, lambda m, of=topic[0]: order.setdefault((of, *stamps([m])), of), topics.EVERY_SAMPLE
         )
     commands = live.publisher(topics.command_topic("effort"), Float64MultiArray)
     live.until(lambda: live.node.count_publishers("tool_imu") > 0, "tool_imu")
     live.settle()
     live.graph.advance("simulated_plant", ticks * 1e-3)
     for tick in range(ticks):
-        live.until(lambda tick=tick: len(live.received[topics.JOINT_STATES]) > tick, "a state")
+        live.until(lambda tick=tick: tick * 1_000_000 in stamps(live.received[topics.JOINT_STATES][-1:]), "a state")
         commands.publish(Float64MultiArray(data=[0.0, 0.0]))
-    for topic in (topics.STRAIN, topics.TRUE_FLEXIBLE_STATE, topics.SIMULATION_STATUS):
-        live.until(lambda topic=topic: len(live.received[topic]) >= ticks, topic)
-    return order
+    live.until(lambda: len(live.received[topics.SIMULATION_STATUS]) >= ticks, topics.SIMULATION_STATUS)
+    last = (ticks - 1) * 1_000_000
+    for topic in (topics.STRAIN, "tool_imu", topics.TRUE_FLEXIBLE_STATE):
+        live.until(lambda topic=topic: last in stamps(live.received[topic][-1:]), topic)
+    for topic in (topics.JOINT_STATES, topics.STRAIN, "tool_imu", topics.TRUE_FLEXIBLE_STATE):
+        once = dict(zip(stamps(live.received[topic]), live.received[topic], strict=True))
+        live.received[topic][:] = once.values()
+    return list(order.values())
 
 
 def stamps(messages) -> list[int]:

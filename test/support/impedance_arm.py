@@ -216,7 +216,6 @@ def impedance_arm_made_active(shared_arm) -> ImpedanceArm:
     arm = shared_arm
     for transition in ("deactivate", "activate"):
         arm.live.graph.transition(NODE, transition)
-    arm.live.spin(0.1)
     arm.set(replace())
     for messages in arm.live.received.values():
         messages.clear()

@@ -171,7 +171,6 @@ def arm_made_active(led) -> Arm:
     """The same arm, its node activated anew."""
     for transition in ("deactivate", "activate"):
         led.live.graph.transition(NODE, transition)
-    led.live.spin(0.1)
     for messages in led.live.received.values():
         messages.clear()
     led.feedback.clear()

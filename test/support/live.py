@@ -17,6 +17,7 @@ import pytest
 import rclpy
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.srv import GetState
 from rclpy.context import Context
 from rclpy.experimental import EventsExecutor
 from rviz_rules import broken_rules
@@ -143,6 +144,14 @@ class LiveGraph:
     def settle(self) -> None:
         """Give peers time to discover each other both ways: of the way back to here nothing here can know."""
         self.spin(SETTLE_TIME)
+
+    def handled(self, node: str) -> None:
+        """Wait until a node has handled all that was sent to it from here before, and what it answered is here.
+
+        Topics and services of a process come through one socket and are handled by one thread, in their order. A wait
+        of some time would be too short on a busy machine and too long on an idle one.
+        """
+        self.graph.call(GetState, f"{node}/get_state", GetState.Request())
 
     def said(self, node: str) -> list[tuple[int, str]]:
         """(level, message) of every diagnostic of a node so far."""
