@@ -119,3 +119,27 @@ def test_memory_is_bounded_and_a_clock_that_is_set_back_begins_anew():
     tree.take(told("map", "odom", 5 * MS, shifted), fixed=False)
     chain = tree.chain("map", "odom")
     assert tree.common(chain) == 5 * MS and np.allclose(tree.pose(chain, 5 * MS), shifted.homogeneous)
+
+
+def test_a_transform_that_another_one_has_overtaken_is_left_out():
+    tree, poses = FrameTree(), [pinocchio.SE3(np.eye(3), np.full(3, x)) for x in (0.0, 2.0, 9.0)]
+    tree.take(told("map", "odom", 0, poses[0]), fixed=False)
+    chain = tree.chain("map", "odom")
+    tree.common(chain)  # from now on all are kept
+    for stamp, pose in ((20, poses[1]), (10, poses[2]), (20, poses[2])):
+        tree.take(told("map", "odom", stamp * MS, pose), fixed=False)
+    assert tree.common(chain) == 20 * MS
+    for stamp, x in ((20, 2.0), (10, 1.0)):
+        assert np.allclose(tree.pose(chain, stamp * MS)[:3, 3], x)
+
+
+def test_the_frame_over_fixed_parts_is_meant_though_another_one_is_nearer():
+    """A camera hangs on a gripper that moves on link l2, and, over more parts, firmly on link l1."""
+    tree, pose = FrameTree(), pinocchio.SE3.Identity()
+    for parent, child, fixed in (("l2", "gripper", False), ("gripper", "camera", True), ("bracket", "l1", True)):
+        tree.take(told(parent, child, 0, pose), fixed=fixed)
+    assert tree.nearest("camera", {"l1", "l2"}) == "l2"  # over a moving part, where there is no other way
+    tree.take(told("camera", "stand", 0, pose), fixed=True)
+    tree.take(told("stand", "bracket", 0, pose), fixed=True)
+    assert tree.nearest("camera", {"l1", "l2"}) == "l1"
+    assert tree.nearest("camera", {"l2"}) == "l2" and tree.nearest("camera", {"nowhere"}) is None

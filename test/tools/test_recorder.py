@@ -247,7 +247,8 @@ def test_what_nodes_say_after_the_last_tick_does_not_count(live, planar_3r):
         live.until(lambda tick=tick: recorder.take() == 0 and recorder.status and recorder.status.tick == tick, "it")
         said = DiagnosticStatus(name="gate", message=f"{stops}", values=[KeyValue(key="stops", value=f"{stops}")])
         reports.publish(DiagnosticArray(status=[said]))
-        live.spin(0.2)
+        live.until(lambda stops=stops: live.said("gate")[-1:] == [(0, f"{stops}")], "the report")
+        live.spin(0.0)
     recording = recorder.finish(OUTCOME)
     assert recording.watchdog_stops == 1
     assert [event.message for event in recording.events if event.source == "gate"] == ["0", "1"]

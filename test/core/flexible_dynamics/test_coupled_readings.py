@@ -12,6 +12,7 @@ from filter_probe import FilterProbe
 
 from flexarm_core.flexible_dynamics.estimation.config import EstimatorConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.types import FlexibleSample
 
 GRAVITY = (0.3, -0.5, -9.81)
 IMU = (
@@ -57,15 +58,19 @@ class DrivenArmOfPinocchio:
         self.last = self.free.getJointId(follower)
         self.tool = self.free.getFrameId("tool0")
 
-    def readings(self, x, v, effort) -> np.ndarray:
-        """Readings (12,) of ``wrist``, then of ``tool_imu``, under efforts of the motors."""
+    def accelerations(self, x, v, effort) -> np.ndarray:
+        """Accelerations (size,) under efforts of the motors."""
         q, rate = self.A @ x, self.A @ v
         H = pinocchio.crba(self.free, self.data, q)
         H = np.triu(H) + np.triu(H, 1).T
         c = pinocchio.rnea(self.free, self.data, q, rate, np.zeros(self.free.nv))
         forces = -self.k * x - self.d * v
         forces[: len(effort)] += effort
-        a = np.linalg.solve(self.A.T @ H @ self.A + np.diag(self.J), forces - self.A.T @ c)
+        return np.linalg.solve(self.A.T @ H @ self.A + np.diag(self.J), forces - self.A.T @ c)
+
+    def readings(self, x, v, effort) -> np.ndarray:
+        """Readings (12,) of ``wrist``, then of ``tool_imu``, under efforts of the motors."""
+        q, rate, a = self.A @ x, self.A @ v, self.accelerations(x, v, effort)
         pinocchio.rnea(self.free, self.data, q, rate, self.A @ a)
         wrench = -self.data.f[self.last].vector  # what the outboard side exerts
         pinocchio.forwardKinematics(self.free, self.data, q, rate, self.A @ a)
@@ -103,3 +108,34 @@ def test_readings_and_their_derivatives_beyond_a_follower_of_an_elastic_drive_ar
             assert found == pytest.approx(wanted, rel=1e-3, abs=1e-4 * np.abs(wanted).max())
         largest = np.maximum(largest, np.abs(by_x))
     assert N > 0 and largest.max() > 1.0
+
+
+@pytest.mark.parametrize("seed", SEEDS[:4])
+def test_predicted_and_corrected_states_move_what_follows_an_elastic_drive_as_pinocchio_does(seed):
+    """Readings are predicted at the state that was predicted, accelerations given at the one that was corrected."""
+    arm, rng, step = DrivenArmOfPinocchio(seed), np.random.default_rng(seed), 200_000
+    model, dt = arm.model, step * 1e-9
+    config = EstimatorConfig(use_wrench=True, use_imu=True)
+    probe = FilterProbe(FlexibleModel(arm.text, gravity=GRAVITY), config)
+    x, v = rng.uniform(-0.6, 0.6, (2, model.size))
+    x[model.modal] *= 0.02
+    effort, joints = rng.normal(size=len(model.actuated)), model.actuated
+    expected = arm.readings(x, v, effort)
+    probe.at(x, v, effort, wrenches={"wrist": expected[:6]}, imus={"tool_imu": expected[6:]})
+    # Accelerations change little in such a step.
+    a = arm.accelerations(x, v, effort)
+    a = arm.accelerations(x + 0.5 * dt * v, v + 0.5 * dt * a, effort)
+    later, faster = x + dt * v + 0.5 * dt * dt * a, v + dt * a
+    later[joints], faster[joints] = (x + dt * v)[joints], v[joints]  # as measured
+    expected = arm.readings(later, faster, effort)
+    probe.put(x, v)
+    sample = FlexibleSample(
+        probe._stamp + step, later[joints], faster[joints], effort,
+        wrenches={"wrist": expected[:6]}, imus={"tool_imu": expected[6:]},
+    )  # fmt: skip
+    state = probe.estimator.update(sample)
+    assert len(state.innovation) == 12
+    assert state.innovation == pytest.approx(np.zeros(12), abs=1e-6 * np.abs(expected).max())
+    later[model.modal], faster[model.modal] = state.modal_position, state.modal_rate
+    moved = arm.accelerations(later, faster, effort)[model.modal]
+    assert state.modal_acceleration == pytest.approx(moved, rel=1e-8, abs=1e-8 * np.abs(moved).max())
