@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 
 import numpy as np
@@ -115,6 +116,16 @@ def test_who_begins_to_listen_between_two_ticks_gets_every_sample_from_then_on(l
     assert stamps == [tick * 1_000_000 for tick in range(3, 7)]
     assert len(live.received[topics.TRUE_TOOL_POSE]) == 7
     assert {message.header.frame_id for message in live.received[late]} == {"base_ft"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_plant_that_waits_for_an_answer_ends_when_it_is_interrupted(live, shared, number):
+    start(live, shared)
+    live.graph.advance("simulated_plant", 0.1)
+    live.until(lambda: bool(live.received[topics.JOINT_STATES]), "a state")
+    process = live.processes["simulated_plant"]
+    process.signal(number)  # whoever asks so kills a node that does not end within 3 s
+    assert process.wait(time.monotonic() + 60.0) and process.exit_code == 0
 
 
 def test_the_plant_waits_for_an_answer_until_it_is_told_that_none_will_come(live, shared):

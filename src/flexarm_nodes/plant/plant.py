@@ -180,6 +180,11 @@ class SimulatedPlant(ArmNode):
         """Return the simulation time [ns]: the plant's own time plus the wait for the first joint command."""
         return self._waited + self._plant.stamp
 
+    @property
+    def _goes_on(self) -> bool:
+        """Return whether the simulation runs on: a signal ends the process though no command has come."""
+        return self.active and not self.ending
+
     def start(self) -> None:
         """Return to time 0; the simulation stays paused unless run_until is set."""
         self._plant.reset()
@@ -227,7 +232,7 @@ class SimulatedPlant(ArmNode):
             self._wait_for_answer(executor, measurement, published)
         else:
             self._wait_for_the_clock(executor, published)
-        if not self.active:
+        if not self._goes_on:
             return
         self._waits = self._waits and self._command is None
         self._missed += self._command is None and not self._waits
@@ -269,7 +274,7 @@ class SimulatedPlant(ArmNode):
         # answer to the next state.
         repeat = math.inf if self._answered else published + REPEAT_STATE_AFTER
         self._waiting = True
-        while self._command is None and self.active:
+        while self._command is None and self._goes_on:
             now = time.perf_counter()
             text = f"no command has answered the state at {measurement.stamp * 1e-9:.3f} s"
             if now >= deadline or not self._waiting:
@@ -300,7 +305,7 @@ class SimulatedPlant(ArmNode):
         late = published - self._deadline
         self._deadline = published + period if late > 10 * period else self._deadline + period
         left = max(self._deadline - time.perf_counter(), LEAST_SPIN)
-        while self.active and left > 0.0:
+        while self._goes_on and left > 0.0:
             executor.spin_once(timeout_sec=left)
             left = self._deadline - time.perf_counter()
             if self._command is not None and self._alone:
