@@ -15,15 +15,24 @@ from flexarm_tools.process import processes
 
 ROOT = Path(__file__).resolve().parents[1]
 LIVE = ("launch", "nodes", "tools")  # folders whose tests wait for processes more than they compute
+LONGEST = (  # files of half a minute and more: one that begins last would keep a core alone
+    "test_learning", "test_simulated_plant", "test_sweep", "test_run_ends", "test_runner", "test_control_loop",
+    "test_base_wrench_torque_estimator", "test_behavior_impedance_inputs", "test_joint_trajectory_follower",
+    "test_control_loop_stages", "test_hardware_gate", "test_watchdog", "test_input_rules", "test_check", "test_cli",
+    "test_behavior_impedance_controller", "test_sweep_optimize", "test_joint_limits", "test_base_wrench_calibration",
+    "test_follow_cartesian_path", "test_reference_generator", "test_permissions", "test_tutorials", "test_gate",
+    "test_step",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Take files of both kinds in turns, so that what waits and what computes share the cores at all times."""
+    """Take the longest files first, the others of both kinds in turns: what waits and what computes share the cores."""
     files = dict.fromkeys(item.path for item in items)
     place = {}
     for kind in (True, False):
         chosen = [file for file in files if (file.relative_to(ROOT / "test").parts[0] in LIVE) is kind]
         place |= {file: number / len(chosen) for number, file in enumerate(chosen)}
+    place |= {file: LONGEST.index(file.stem) - len(LONGEST) for file in files if file.stem in LONGEST}
     items.sort(key=lambda item: place[item.path])
 
 

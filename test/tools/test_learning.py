@@ -23,6 +23,7 @@ from flexarm_tools.learning.planar_reach import PlanarReach
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.recording.recording import Recording, load_recording
 from flexarm_tools.run.in_process import run_in_process
+from flexarm_tools.run.session import run_file
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import Scenario
 
@@ -348,13 +349,12 @@ def test_the_policy_of_the_page_leads_the_arm_on_the_graph(tmp_path):
         graph = LiveGraph(tmp_path)
         try:
             graph.until(lambda: graph.node.count_publishers("/twist_command") > 0, "the policy", 60.0)
-            run = [sys.executable, "-m", "flexarm_tools.cli", "run", "reach.yaml", "--report", "report"]
-            done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+            status = run_file(tmp_path / "reach.yaml", "", tmp_path / "report")  # nodes of this process are forked
         finally:
             graph.close()
             policy.kill()
             policy.wait()
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert status == 0
     found = load_recording(tmp_path / "report/recordings/reach.npz")
     begin, end = (np.linalg.norm(found.tool_position_in_base[tick, :2] - target) for tick in (0, -1))
     assert begin > 0.15 and end < 0.01

@@ -242,9 +242,13 @@ def test_a_mistake_is_reported_with_line_key_and_remedy(load, old, new, line, ke
     assert any(f"run.yaml:{line}: {key}: " in one and message in one for one in found), "\n".join(found)
 
 
-def test_a_parameter_that_a_node_of_ours_does_not_have_is_refused_in_every_scenario(tmp_path):
-    rng = np.random.default_rng(7)
-    for file in sorted(CONFIG.glob("*/scenarios/*.yaml")):
+SHARES = 4
+
+
+@pytest.mark.parametrize("share", [0, *(pytest.param(share, marks=pytest.mark.long) for share in range(1, SHARES))])
+def test_a_parameter_that_a_node_of_ours_does_not_have_is_refused_in_every_scenario(tmp_path, share):
+    rng = np.random.default_rng([7, share])
+    for file in sorted(CONFIG.glob("*/scenarios/*.yaml"))[share::SHARES]:
         scenario = load_scenario(file)  # what is there, is known
         node = scenario.nodes[rng.integers(len(scenario.nodes))]
         given = scenario.plant if rng.random() < 0.3 else node.parameters

@@ -139,3 +139,37 @@ def test_predicted_and_corrected_states_move_what_follows_an_elastic_drive_as_pi
     later[model.modal], faster[model.modal] = state.modal_position, state.modal_rate
     moved = arm.accelerations(later, faster, effort)[model.modal]
     assert state.modal_acceleration == pytest.approx(moved, rel=1e-8, abs=1e-8 * np.abs(moved).max())
+
+
+@pytest.mark.parametrize("seed", SEEDS[:4])
+def test_an_arm_that_swings_is_expected_a_sample_ahead_with_what_follows_its_drives(seed):
+    """Motion by Pinocchio's equations, 4 kHz; the estimator begins at the true state, its readings are exact."""
+    arm, rng, step = DrivenArmOfPinocchio(seed), np.random.default_rng(seed), 250_000
+    model, dt = arm.model, step * 1e-9
+    probe = FilterProbe(FlexibleModel(arm.text, gravity=GRAVITY), EstimatorConfig(use_wrench=True, use_imu=True))
+    x, v = rng.uniform(-0.6, 0.6, (2, model.size))
+    x[model.modal] *= 0.02
+    effort, joints = rng.normal(size=len(model.actuated)), model.actuated
+    expected = arm.readings(x, v, effort)
+    probe.at(x, v, effort, wrenches={"wrist": expected[:6]}, imus={"tool_imu": expected[6:]})
+    probe.put(x, v)
+    largest = 0.0
+    for k in range(1, 9):
+        for _ in range(4):  # Runge's and Kutta's method
+            h = 0.25 * dt
+            a1 = arm.accelerations(x, v, effort)
+            v2 = v + 0.5 * h * a1
+            a2 = arm.accelerations(x + 0.5 * h * v, v2, effort)
+            v3 = v + 0.5 * h * a2
+            a3 = arm.accelerations(x + 0.5 * h * v2, v3, effort)
+            v4 = v + h * a3
+            a4 = arm.accelerations(x + h * v3, v4, effort)
+            x, v = x + h / 6.0 * (v + 2.0 * v2 + 2.0 * v3 + v4), v + h / 6.0 * (a1 + 2.0 * a2 + 2.0 * a3 + a4)
+        expected = arm.readings(x, v, effort)
+        sample = FlexibleSample(
+            probe._stamp + k * step, x[joints], v[joints], effort,
+            wrenches={"wrist": expected[:6]}, imus={"tool_imu": expected[6:]},
+        )  # fmt: skip
+        state = probe.estimator.update(sample)
+        largest = max(largest, np.abs(state.innovation).max() / np.abs(expected).max()) if k > 3 else 0.0
+    assert largest < 2e-5
