@@ -58,11 +58,11 @@ def test_the_optimum_of_a_known_case_is_found(tmp_path, packages):
 
 def test_a_trial_has_the_runs_of_the_study_and_the_goals_are_its_constraints(tmp_path, packages):
     goal = 'goals:\n  small: {figure: peak_base_deflection, goal: "<= 5e-4", share: 1.0}\n'
-    text = OPTIMIZE.replace("minimize", "take: worst\n  maximize").replace("trials: 24", "trials: 30") + ROBUST + goal
+    text = OPTIMIZE.replace("minimize", "take: worst\n  maximize").replace("trials: 24", "trials: 16") + ROBUST + goal
     sweep = loaded(tmp_path, packages, text=text)
     rows, _ = run_sweep(sweep, tmp_path / "out", 2)
-    assert sweep.runs == 2 and len(rows) == 60
-    for trial in range(30):
+    assert sweep.runs == 2 and len(rows) == 32
+    for trial in range(16):
         one, other = rows[2 * trial], rows[2 * trial + 1]
         assert one.inputs["force"] == other.inputs["force"]
         assert (one.inputs["push"], one.seed) == (rows[0].inputs["push"], rows[0].seed)

@@ -228,6 +228,23 @@ def test_the_goal_is_reached_at_rest_only():
     assert arm.until(ends) is End.SUCCESSFUL
 
 
+@pytest.mark.parametrize("ahead", [-0.25, 0.3])
+def test_a_trajectory_keeps_the_times_of_its_stamp_whenever_it_comes(ahead):
+    """One that has begun is caught up with, which takes a while; one of the future is waited for."""
+    arm = Arm()
+    arm.run(200)
+    start = arm.stamp + round(ahead * 1e9)
+    ends = arm.ask(points([0.0, 1.0], [[0.0] * 3, [0.5] * 3], [[0.0] * 3] * 2, stamp=start))
+    begun = arm.stamp
+    assert arm.until(ends) is End.SUCCESSFUL
+    end = start + 1_000_000_000
+    assert end - STEP <= arm.stamp <= (end + STEP if ahead > 0.0 else begun + 1_000_000_000 - 10 * STEP)
+    moved = [bool(np.any(velocity)) for _, velocity, _ in arm.motion[201:]]
+    assert moved.index(True) == pytest.approx(max(start - begun, 0) / STEP, abs=2)
+    assert np.allclose(arm.position, 0.5) and not arm.velocity.any()
+    arm.check_smooth(8.0)
+
+
 def test_preemption_and_cancellation_do_not_jump_at_any_moment():
     for ticks in (1, 3, 100, 250, 400, 510):
         for second in (points([0.0, 1.0], [[1.0] * 3, [0.0] * 3]), points([0.8], [[0.4] * 3]), None):
