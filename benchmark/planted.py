@@ -26,6 +26,10 @@ class Planted(NamedTuple):
 GATE, NODES = "flexarm_core/hardware_gate", "flexarm_nodes"
 FAULT_CASES = "test/tools/test_faults_cases.py"
 CORE_TESTS, NODE_TESTS = "test/core/hardware_gate", "test/nodes"
+BENDING, BENDING_TESTS = "flexarm_core/flexible_dynamics", "test/core/flexible_dynamics"
+FRAMES, ODOMETRY = f"{NODE_TESTS}/test_frame_tree.py", f"{NODE_TESTS}/test_base_odometry.py"
+REFUSES = "test_a_law_in_another_node_refuses_gains_that_do_not_bear_the_delay_that_the_messages_tell"
+TRAJECTORIES = "test/core/joint_trajectory/test_follower.py"
 RNS, BASES = "flexarm_core/reaction_null_space", "test/core/reaction_null_space/test_wrong_base.py"
 
 PLANTED = (
@@ -686,5 +690,145 @@ PLANTED = (
         "a load is sought in the motion while commands may be late", f"{GATE}/command_law.py",
         "self.observed.observe(state, known, age, doubted=self.cautious)", "self.observed.observe(state, known, age)",
         f"{FAULT_CASES}::test_after_a_reset_while_commands_are_still_late_no_load_is_sought_in_the_motion",
+    ),
+    # Chains of frames on /tf
+    Planted(
+        "a chain of frames is read beyond what its slowest part tells", f"{NODES}/node/input/frame_tree.py",
+        "min(part.told[-1].stamp for part in parts)", "max(part.told[-1].stamp for part in parts)", FRAMES,
+    ),
+    Planted(
+        "orientations between two transforms take the long turn", f"{NODES}/node/input/frame_tree.py",
+        "first * a + sign * second * b for", "first * a + second * b for", FRAMES,
+    ),
+    Planted(
+        "a frame keeps the parent that was told first", f"{NODES}/node/input/frame_tree.py",
+        "part is None or (part.parent, part.fixed) != (parent, fixed):", "part is None:",
+        f"{NODE_TESTS}/test_wrench_frames.py::test_a_frame_has_the_parent_that_was_told_last_and_in_a_ring_none",
+    ),
+    Planted(
+        "what is told of a frame is not turned into the axes of the other", f"{NODES}/node/input/frame_tree.py",
+        "rotation @ (frame[:3, 3] - home[:3, 3])", "frame[:3, 3] - home[:3, 3]", FRAMES,
+    ),
+    Planted(
+        "transforms that overtake each other are kept in the order of their arrival",
+        f"{NODES}/node/input/frame_tree.py",
+        "if not told or placed.stamp > told[-1].stamp:", "if True:", FRAMES,
+    ),
+    Planted(
+        "the frame of a wrench is sought over moving parts first", f"{NODES}/node/input/frame_tree.py",
+        "for moving in (False, True):", "for moving in (True, False):", FRAMES,
+    ),
+    # Rates of the base that are late, as flexible states tell
+    Planted(
+        "a base that is measured does not tell how late its rates are", "flexarm_core/pipeline/base_odometry_stage.py",
+        "none, none, none, rate_delay=self.base_delay", "none, none, none, rate_delay=0.0", f"{ODOMETRY}::{REFUSES}",
+    ),
+    Planted(
+        "the delay that flexible states tell is not counted in the gains", f"{NODES}/node/input/synchronizer.py",
+        'self._late = counted(given["flexible"].rate_delay, self._late)', "pass", f"{ODOMETRY}::{REFUSES}",
+    ),
+    Planted(
+        "the age of poses that a stage differentiates is not counted in the gains of the next",
+        f"{NODES}/node/input/synchronizer.py",
+        "max((self._late, *(stage.base_delay for stage in self._stages)))", "self._late",
+        f"{ODOMETRY}::test_a_control_loop_counts_the_age_of_differentiated_poses_in_the_gains_of_its_law",
+    ),
+    Planted(
+        "any delay of a flexible state is taken", f"{NODES}/messages/flexible.py",
+        "if not 0.0 <= message.rate_delay <= LONGEST_DELAY:", "if False:",
+        f"{ODOMETRY}::test_a_delay_that_a_message_cannot_mean_is_refused",
+    ),
+    # Joints that follow others, and links that bend
+    Planted(
+        "what follows an elastic drive follows its motor", f"{BENDING}/coupled_hinges.py",
+        "values[one] + tree.ratio[f, 1] * values[other]", "values[one]", f"{BENDING_TESTS}/test_coupled_readings.py",
+    ),
+    Planted(
+        "the load of a follower does not bend the drive that it follows", f"{BENDING}/coupled_hinges.py",
+        "        forces[tree.leaders[f, 1]] += tree.ratio[f, 1] * force\n", "",
+        f"{BENDING_TESTS}/test_coupled_hinges.py"
+        "::test_what_follows_an_elastic_drive_follows_its_link_and_not_its_motor",
+    ),
+    Planted(
+        "the damping of an implicit step is forgotten where joints follow others", f"{BENDING}/coupled_hinges.py",
+        "M[h, h] += half * (tree.damping[h] + half * tree.stiffness[h])", "M[h, h] += 0.0 * half",
+        f"{BENDING_TESTS}/test_coupled_hinges.py"
+        "::test_articulated_inertias_are_pivots_of_the_elimination_from_tip_to_base",
+    ),
+    Planted(
+        "derivatives of readings leave followers where they are", f"{BENDING}/estimation/motion_readings.py",
+        "        state[place] += DIFFERENCE\n        follow(tree, state)\n", "        state[place] += DIFFERENCE\n",
+        f"{BENDING_TESTS}/test_coupled_readings.py",
+    ),
+    Planted(
+        "a correction leaves followers where they are", f"{BENDING}/estimation/filter.py",
+        "    follow(tree, kept.x)\n    follow(tree, kept.v)\n", "", f"{BENDING_TESTS}/test_coupled_readings.py",
+    ),
+    Planted(
+        "rotors have no part in the reduced mass matrix", f"{BENDING}/composite.py",
+        "M[h, h] = s + tree.armature[h]", "M[h, h] = s", f"{BENDING_TESTS}/test_coupled_hinges.py"
+        "::test_rigid_arms_have_the_equations_of_pinocchio",
+    ),
+    Planted(
+        "moments do not bend the link that carries them", f"{BENDING}/propagation.py",
+        "modal[m] += s + Br[i, 0, m] * n0 + Br[i, 1, m] * n1 + Br[i, 2, m] * n2", "modal[m] += s",
+        f"{BENDING_TESTS}/test_coupled_hinges.py"
+        "::test_flexible_arms_move_as_with_the_force_of_a_constraint",
+    ),
+    Planted(
+        "a link that bends does not turn what it carries", f"{BENDING}/propagation.py",
+        "r0, r1, r2 = r0 + Br[i, 0, m] * s, r1 + Br[i, 1, m] * s, r2 + Br[i, 2, m] * s", "pass",
+        f"{BENDING_TESTS}/test_coupled_hinges.py"
+        "::test_flexible_arms_move_as_with_the_force_of_a_constraint",
+    ),
+    # Joint trajectories
+    Planted(
+        "a trajectory begins when it comes, whatever its stamp", "flexarm_core/joint_trajectory/follower.py",
+        "        start = goal.start or stamp\n", "        start = stamp\n", TRAJECTORIES,
+    ),
+    Planted(
+        "path tolerances are looked at when a trajectory begins, and no more",
+        "flexarm_core/joint_trajectory/follower.py",
+        "if said := violated(goal.tolerances.path, progress.error, self.joint_names):", 'if said := "":', TRAJECTORIES,
+    ),
+    Planted(
+        "a goal is waited for for ever, whatever its time tolerance", "flexarm_core/joint_trajectory/follower.py",
+        "elif 0.0 < goal.tolerances.goal_time < late:", "elif False:", TRAJECTORIES,
+    ),
+    Planted(
+        "a goal goes on behind a gap of joint states", "flexarm_core/joint_trajectory/follower.py",
+        "self._motion is None or gap > self.config.state_timeout:", "self._motion is None:", TRAJECTORIES,
+    ),
+    Planted(
+        "a shaped trajectory is judged before its shaper has ended", "flexarm_core/joint_trajectory/follower.py",
+        "late = (stamp - piece.end - motion.delay) * 1e-9", "late = (stamp - piece.end) * 1e-9", TRAJECTORIES,
+    ),
+    Planted(
+        "endless joints turn back by whole turns to where a trajectory begins",
+        "flexarm_core/joint_trajectory/follower.py",
+        "first = self.turns.near(spline.position[0], held)", "first = spline.position[0]", TRAJECTORIES,
+    ),
+    # What drives add by themselves
+    Planted(
+        "the gate commands what the drives add", f"{GATE}/commands.py",
+        "if not self._drives.adds or state is None:", "if True:", "test/sim/test_drive_terms.py",
+    ),
+    Planted(
+        "what drives add is not read from the robot description", "flexarm_core/robot/drive_terms.py",
+        "if named else model.description.drive_adds)", "if named else ())", "test/sim/test_drive_terms.py",
+    ),
+    Planted(
+        "drives add all friction that is compensated", "flexarm_core/robot/drive_terms.py",
+        'viscous + np.clip(finite("friction", friction, model.n), -self._friction, self._friction)',
+        'viscous + finite("friction", friction, model.n)', "test/sim/test_drive_terms.py",
+    ),
+    Planted(
+        "Coriolis compensation has the weight in it, too", "flexarm_core/robot/drive_terms.py",
+        "np.zeros(model.n)) - viscous - gravity", "np.zeros(model.n)) - viscous", "test/sim/test_drive_terms.py",
+    ),
+    Planted(
+        "the parameter drive_adds of the gate does nothing", f"{NODES}/hardware_gate/parameters.py",
+        'drive_terms(model, values["drive_adds"])', "drive_terms(model, [])",
+        f"{NODE_TESTS}/test_hardware_gate.py::test_drives_that_add_gravity_are_not_commanded_it",
     ),
 )  # fmt: skip
