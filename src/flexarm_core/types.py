@@ -24,14 +24,13 @@ SHORT = 16  # largest size at which Python's sum is faster than NumPy's product
 def all_finite(*arrays: Array) -> bool:
     """Return whether all elements of the given (k,) arrays are finite.
 
-    This runs on every record at every step, so it is made cheap: if the sum of an array or of its squares is finite,
-    all its elements are. If not, the sum may only have overflowed, and the elements are checked individually.
+    This runs on every record at every step, so it is made cheap: if the sum of all elements, or of their squares, is
+    finite, all elements are. If not, the sum may only have overflowed, and the elements are checked individually.
     """
+    total = 0.0
     for array in arrays:
-        total = sum(array.tolist()) if array.size <= SHORT else array.dot(array)
-        if not math.isfinite(total) and not np.isfinite(array).all():
-            return False
-    return True
+        total = sum(array.tolist(), total) if len(array) <= SHORT else total + array.dot(array)
+    return math.isfinite(total) or all(np.isfinite(array).all() for array in arrays)
 
 
 @quick

@@ -58,6 +58,7 @@ NOT_WALKED = (
         "held_joints.set_origin",
     ),  # what the reader of descriptions has checked
     "Contribution",  # rows of the law's own table
+    "PathWatch.take",  # views refuse other shapes; what is not finite, the controller does
 )
 
 

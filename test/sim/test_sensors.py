@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.types import Array
-from flexarm_sim.sensors import SensorConfig, SensorModel
+from flexarm_sim.sensors import AHEAD, SensorConfig, SensorModel
 
 TICK = 1_000_000  # [ns]
 finite = st.floats(-1e6, 1e6)
@@ -70,6 +70,13 @@ def test_the_same_seed_gives_the_same_bits_and_reset_starts_over() -> None:
     assert [sample is None for sample in runs[0]] == [sample is None for sample in runs[2]]
     assert np.array_equal(values(runs[0]), values(runs[1]))
     assert np.array_equal(values(runs[0]), values(runs[2]))
+
+
+def test_noise_that_is_drawn_ahead_has_the_bits_of_noise_drawn_in_each_tick() -> None:
+    count, deviation = 3 * AHEAD + 1, (0.1, 2.0, 0.7)
+    stream = np.random.default_rng(np.random.SeedSequence([7, 3, *b"encoder"]).spawn(2)[0])
+    drawn = np.array([np.array(deviation) * stream.standard_normal(3) for _ in range(count)])
+    assert np.array_equal(values(readings(SensorConfig(noise=deviation), np.zeros((count, 3)), seed=7)), drawn)
 
 
 def test_seeds_and_names_give_different_noise() -> None:

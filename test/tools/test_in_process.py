@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from flexarm_tools.process.exit_status import EXIT_INTERRUPTED
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.recording.recording import Recording, load_recording
 from flexarm_tools.run.composition import in_one_process
-from flexarm_tools.run.in_process import run_in_process
+from flexarm_tools.run.in_process import ProcessRun, run_in_process
 from flexarm_tools.run.runner import run_scenario
 from flexarm_tools.run.session import run_file
 from flexarm_tools.scenario.file import load_scenario
@@ -184,6 +185,22 @@ def test_who_breaks_a_run_off_keeps_what_was_recorded(tmp_path):
     recording = load_recording(tmp_path / "flexarm_report" / "combined" / "recordings" / "combined.npz")
     assert 3000 <= recording.ticks < 12000 and recording.ended_early == "interrupted by SIGINT"
     assert (tmp_path / "flexarm_report" / "combined" / "report.html").is_file()
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_garbage_is_not_sought_in_what_was_loaded_before_a_run_and_in_all_of_it_afterwards(begun):
+    kept, during = gc.get_freeze_count(), []
+    gc.unfreeze()
+    try:
+        if begun:
+            gc.freeze()
+        before = gc.get_freeze_count()
+        run = ProcessRun(short("planar_3r/scenarios/push_damped"))
+        run.run(lambda tick: during.append(gc.get_freeze_count()) or "")
+        assert min(during) > 0 and gc.isenabled()
+        assert (gc.get_freeze_count() > 0) == (before > 0) == begun
+    finally:
+        (gc.freeze if kept else gc.unfreeze)()
 
 
 def test_what_needs_nodes_is_refused_with_the_way_that_can():

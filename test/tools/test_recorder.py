@@ -305,3 +305,18 @@ def test_forms_are_recorded_as_their_messages_are_and_words_that_come_and_go_kee
     np.testing.assert_array_equal(known[0]["desired_position"], known[1]["desired_position"])
     np.testing.assert_array_equal(known[0]["desired_position"][[2, 6]], [[2.0, 0.5, -2.0], [-6.0, 0.5, 6.0]])
     assert np.isfinite(known[0]["desired_position"]).all(axis=1).sum() == MOST + 5
+
+
+def test_numbers_that_forms_of_the_same_words_give_only_now_and_then_keep_their_rows(planar_3r):
+    rows = MessageRows(planar_3r, "")
+    fill, known = rows.fills[topics.JOINT_REFERENCE], rows.columns(20)
+    forms = FormBlocks(lambda block: fill(known, block))
+    for row in range(20):
+        velocity = np.array([0.1, row, 0.3]) if row % 5 < 2 else ()
+        numbers = {"position": (), "velocity": velocity, "acceleration": (), "effort": (1.0, 2.0, 3.0)}
+        forms.add(row, Form(JointReference, numbers, {"names": tuple(planar_3r.joint_names)}, row * 1_000_000))
+    forms.end()
+    given = np.isfinite(known["reference_velocity"]).all(axis=1)
+    assert given.tolist() == [row % 5 < 2 for row in range(20)]
+    np.testing.assert_array_equal(known["reference_velocity"][given, 1], np.flatnonzero(given))
+    np.testing.assert_array_equal(known["reference_effort"], np.tile([1.0, 2.0, 3.0], (20, 1)))

@@ -82,19 +82,20 @@ class BentTool:
                 self._links.append(pack(BentLink(first, 1, len(chain) - 1, chain, np.zeros(3), influence)))
         self.modes = tuple(modes)
 
-    def shift(self, position: Array, modal_position: Array) -> Array:
+    def shift(self, position: Array, modal_position: Array, tool: Array | None = None) -> Array:
         """Return the displacement d (3,) of the tool in axes of the base link [m].
 
         Args:
             position: (n,) joint positions.
             modal_position: (K,) modal coordinates eta [sqrt(kg)*m].
+            tool: (3,) where these positions would hold it with rigid links, if that is known already [m].
 
         Raises:
             InputError: an array has the wrong length or is not finite.
         """
         position = finite("position", position, len(self._still))
         eta, shift = finite("modal_position", modal_position, len(self.modes)), np.zeros(3)
-        tool = self._tool.pose_of(position)[0]
+        tool = self._tool.pose_of(position)[0] if tool is None else finite("tool", tool, 3)
         for link in self._links:
             _displace(link, position, eta, tool, shift)
         return shift

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from visualization_msgs.msg import MarkerArray
 
 from flexarm.msg import BehaviorStatus, CartesianReference
@@ -48,8 +47,8 @@ class BehaviorReport:
 
     def _set_point(self, tick: Tick) -> Any:
         controller = self._stage.controller
-        axes, chain = np.array(controller.config.axes, dtype=bool), controller.arm.chain
-        record = CartesianReferenceRecord(tick.stamp, chain.base_frame, *controller.set_point(), axes)
+        chain = controller.arm.chain
+        record = CartesianReferenceRecord(tick.stamp, chain.base_frame, *controller.set_point(), controller.axes)
         return cartesian_reference_form(record, chain.tool_frame)
 
     def _status(self, tick: Tick) -> Any:

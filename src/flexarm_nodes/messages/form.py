@@ -48,14 +48,13 @@ class Form:
             _set(message, name, value)
         return self.write(message)
 
+    def fields(self) -> tuple[Any, ...]:
+        """Return the names of the fields with numbers, and their sizes."""
+        return *self.numbers, *map(len, self.numbers.values())
+
     def alike(self, other: Form) -> bool:
         """Return whether another form has the same fields, of the same sizes, and the same words."""
-        numbers, others = self.numbers, other.numbers
-        return (
-            self.words == other.words
-            and [*numbers] == [*others]
-            and [*map(len, numbers.values())] == [*map(len, others.values())]
-        )
+        return self.words == other.words and self.fields() == other.fields()
 
     def write(self, message: Any) -> Any:
         """Write stamp and numbers into a message with the same words, and return it."""
@@ -85,18 +84,17 @@ class Template:
         if layout.stamped != (form.stamp is not None):
             raise InputError(f"{form.kind.__name__} needs a stamp exactly if it has a header")
         self.layout = layout
-        self._words, self._fields = dict(form.words), list(form.numbers)
+        self._words = dict(form.words)
         self._memory = bytearray(AHEAD) + raw
         self._raw = memoryview(self._memory)[AHEAD:]
-        runs = [layout.run(name) for name in self._fields]
+        runs = [layout.run(name) for name in form.numbers]
         self._views = [np.frombuffer(self._memory, run.kind, run.count, AHEAD + run.start) for run in runs]
-        self._sizes = [run.count for run in runs]
+        self._fields = *form.numbers, *(run.count for run in runs)
         self._check(form, layout)
 
     def fits(self, form: Form) -> bool:
         """Return whether a form has the same fields, of the same sizes, and the same words."""
-        numbers = form.numbers
-        return form.words == self._words and [*numbers] == self._fields and [*map(len, numbers.values())] == self._sizes
+        return form.words == self._words and form.fields() == self._fields
 
     def write(self, form: Form) -> bytes:
         """Return the bytes of a form that fits."""
@@ -110,7 +108,7 @@ class Template:
     def _check(self, form: Form, layout: Layout) -> None:
         """Compare the bytes for other numbers, all of them different, with those of their own serialization."""
         probes, begin = {}, 1
-        for name, view in zip(self._fields, self._views, strict=True):
+        for name, view in zip(form.numbers, self._views, strict=True):
             probes[name] = (np.arange(begin, begin + len(view)) % 100).astype(view.dtype)
             begin += len(view)
         stamp = None if form.stamp is None else form.stamp + 2 * SECOND + 1

@@ -114,11 +114,11 @@ class FormBlocks:
     def end(self) -> None:
         """Hand over the block that is not complete."""
         rows, self._rows, forms, self._forms = self._rows, [], self._forms, []
-        first = 0
-        for end in range(1, len(forms) + 1):
-            if end == len(forms) or not forms[end].alike(forms[first]):
+        first, fields = 0, forms[0].fields() if forms else ()
+        for end in range(1, len(forms) + 1):  # all have the same words
+            if end == len(forms) or forms[end].fields() != fields:
                 self._take_forms(rows[first:end], forms[first:end])
-                first = end
+                first, fields = end, forms[end].fields() if end < len(forms) else ()
 
     def _take_forms(self, rows: list[int], forms: list[Form]) -> None:
         def given(field: str) -> Any:

@@ -6,8 +6,9 @@ that of the same scenario with its stages in one node, bit for bit.
 
 from __future__ import annotations
 
+import gc
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -312,7 +313,9 @@ class ProcessRun:
         Raises:
             FlexarmError: the run could not be completed, and is too short for a recording.
         """
-        scenario, ended, row = self._scenario, "", 0
+        scenario, ended, row, frozen = self._scenario, "", 0, gc.get_freeze_count()
+        if not frozen:  # what is loaded is not looked through again and again
+            gc.freeze()
         try:
             for row in range(scenario.ticks):
                 command = self.answer(row)
@@ -328,6 +331,9 @@ class ProcessRun:
             ended = str(error).splitlines()[0]
             if row < 2:
                 raise
+        finally:
+            if not frozen:
+                gc.unfreeze()
         if ended:
             self._events.append(RunEvent(row / scenario.rate, "runner", "error", ended))
             if row < 2:
@@ -344,8 +350,9 @@ class ProcessRun:
                 self._blocks[topic].add(row, form)
             if sensor in readings.sensors:
                 try:
-                    if self._is_like_last(topic, form, READERS[sensor[0]].fields):
-                        readings.take_numbers(sensor, said.stamp, _arrays(form, READERS[sensor[0]].fields))
+                    if (last := self._taken.get(topic)) is not None and form.alike(last):
+                        numbers = [np.asarray(form.numbers[field], float) for field in READERS[sensor[0]].fields]
+                        readings.take_numbers(sensor, said.stamp, numbers)
                     else:
                         readings.take_raw(sensor, self._writers[topic].write(form), reader_of(form.kind))
                         self._taken[topic] = form
@@ -386,11 +393,6 @@ class ProcessRun:
         joints = readings.joints(self._writers[topics.JOINT_STATES].write(joint_readings_form(said.stamp, there)))
         self._named = names
         return joints
-
-    def _is_like_last(self, topic: str, form: Form, fields: Sequence[str]) -> bool:
-        """Return whether the last message of a topic was usable and had the same words, and as many numbers."""
-        last = self._taken.get(topic)
-        return last is not None and form.words == last.words and _counts(form, fields) == _counts(last, fields)
 
     def _apply_events(self, row: int) -> None:
         while self._pending and round(self._pending[0].at * self._scenario.rate) <= row:
@@ -453,14 +455,6 @@ class ProcessRun:
             ended_early=ended,
             **cut,
         )
-
-
-def _counts(form: Form, fields: Sequence[str]) -> list[int]:
-    return [len(form.numbers[field]) for field in fields]
-
-
-def _arrays(form: Form, fields: Sequence[str]) -> list[Array]:
-    return [np.asarray(form.numbers[field], dtype=float) for field in fields]
 
 
 def _arm(values: Mapping[str, Any]) -> ArmModel:
