@@ -393,9 +393,10 @@ PLANTED = (
         "_expected(candidates.mass[EXPECTED], J, state.heaviest)", "pass", f"{CORE_TESTS}/test_unknown_load.py",
     ),
     Planted(
-        "efforts before the first count as measured", f"{GATE}/observed_dynamics.py",
-        "    old = 1.0 - filled", "    old = 0.0",
-        f"{CORE_TESTS}/test_observed_dynamics.py",
+        "a mean of torques is compared with the motion at its end", f"{GATE}/load/tool_load.py",
+        "row[k] += given.new * (now[k] - row[k])",
+        "row[k] = now[k] if k > 1 else row[k] + given.new * (now[k] - row[k])",
+        f"{CORE_TESTS}/test_tool_load.py",
     ),
     Planted(
         "a load is taken for commands that act late", f"{GATE}/response.py",

@@ -67,10 +67,10 @@ RESTED = 0.1  # [s] after so long without an escape a load that was seen to be a
 LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
 SURE = 30.0  # contradiction that only another load causes, within a few samples
 STEADY = 0.5  # [s] time constant of what lasts, and with which the share returns to its first value
-# rows of the memory; BEFORE: before the first measurement; REAL: without what was there before it; SINCE: sums
-# since what was seen contradicts itself; CHANGE: of w
+# rows of the memory; ACCELERATED, EXERTED: a and u - g of the last sample; CHANGE: of u - g; SINCE: sums since what was
+# seen contradicts itself
 Z, W, GRAVITY, VELOCITY, PROFILE, CAUSE, EFFECT, EXPECTED, LASTING = range(9)
-BEFORE_Z, BEFORE_W, REAL_Z, REAL_W, SINCE_Z, SINCE_W, CHANGE = range(9, 16)
+ACCELERATED, EXERTED, CHANGE, SINCE_Z, SINCE_W = range(9, 14)
 SHARE, RESPONSE, LATER, FORECAST = range(4)  # scalars
 
 
@@ -94,7 +94,7 @@ class ObservedDynamics:
         self._period, self._slowest = number("period", period, 0.0), number("slowest", slowest, 0.0)
         self._bends = self._slowest > FILTER * period
         self._most = MOST if dynamics.model.m and not self._bends else 1.0
-        self._memory, self._scalars, self._factor = np.zeros((CHANGE + 1, n)), np.zeros(4), np.zeros((n, n))
+        self._memory, self._scalars, self._factor = np.zeros((SINCE_W + 1, n)), np.zeros(4), np.zeros((n, n))
         self._stamp: int | None = None
         self._load = ToolLoad(dynamics, limits)
         self.reset()
@@ -226,7 +226,7 @@ class ObservedDynamics:
             else:
                 self._memory[W] = effort - gravity
             self._filled, self._escapes, self._loaded = 0.0, False, False
-            self._count, self._memory[BEFORE_Z], self._memory[BEFORE_W] = PRIOR, self._memory[Z], self._memory[W]
+            self._count, self._memory[EXERTED] = PRIOR, self._memory[W]
             self._load.pause()
             return
         self._count += 1
@@ -245,10 +245,10 @@ class ObservedDynamics:
             self._load.reset()
             self._escapes = self._loaded = False
         elif not self._bends:
-            z, w, change = self._memory[REAL_Z], self._memory[REAL_W], self._memory[CHANGE]
+            a, u, change = self._memory[ACCELERATED], self._memory[EXERTED], self._memory[CHANGE]
             self._late, new = 2.0 * dt, 1.0 - math.exp(-dt / filtered)
             self._escapes = escapes and not self._dynamics.model.m
-            self._load.observe(state, w, change, z, dt, self.share, new=new, late=self._late, escapes=self._escapes)
+            self._load.observe(state, u, change, a, dt, self.share, new=new, late=self._late, escapes=self._escapes)
             self._calm += 0.0 if escapes else dt
             self._rested = 0.0 if escapes else self._rested + dt
             since = self._load.since
@@ -259,8 +259,7 @@ class ObservedDynamics:
             elif self._rested > RESTED and self._load.contradiction > SURE * max(since, FILTER):
                 self._load.reset()
             elif self._load.lacks and escapes and self._calm > CALM:
-                self._calm, self._filled = 0.0, 0.0
-                self._memory[BEFORE_Z], self._memory[BEFORE_W] = self._memory[Z], self._memory[W]
+                self._calm = 0.0
                 self._load.reset()
             if not self._load.since:
                 self._memory[SINCE_Z], self._memory[SINCE_W] = 0.0, 0.0
@@ -272,7 +271,7 @@ def _observe(
     memory: Array, scalars: Array, table: Array, velocity: Array, gravity: Array, effort: Array, inertia: Array,
     dt: float, filtered: float, filled: float, least: float, most: float,
 ) -> bool:  # fmt: skip
-    """Add a state and the effort (n,) in force until then to the memory (16, n) and the scalars; see the module.
+    """Add a state and the effort (n,) in force until then to the memory (14, n) and the scalars; see the module.
 
     Returns whether a joint escapes.
 
@@ -281,18 +280,16 @@ def _observe(
     """
     new, kept, slowly = 1.0 - np.exp(-dt / filtered), np.exp(-dt / MEMORY), 1.0 - np.exp(-dt / STEADY)
     response, later, forecast, counts, escapes = 0.0, 0.0, 0.0, False, False
-    old = 1.0 - filled
     for i in range(velocity.shape[0]):
         cause = effort[i] - memory[GRAVITY, i] - memory[W, i]
         effect = (velocity[i] - memory[VELOCITY, i]) / dt - memory[Z, i]
-        was = memory[W, i]
-        memory[SINCE_Z, i] += memory[Z, i] + effect
-        memory[SINCE_W, i] += was + cause
+        exerted = effort[i] - 0.5 * (memory[GRAVITY, i] + gravity[i])
+        memory[CHANGE, i], memory[EXERTED, i] = exerted - memory[EXERTED, i], exerted
+        memory[ACCELERATED, i] = memory[Z, i] + effect
+        memory[SINCE_Z, i] += memory[ACCELERATED, i]
+        memory[SINCE_W, i] += memory[W, i] + cause
         memory[W, i] += new * cause
         memory[Z, i] += new * effect
-        memory[REAL_Z, i] = (memory[Z, i] - old * memory[BEFORE_Z, i]) / filled
-        memory[REAL_W, i] = (memory[W, i] - old * memory[BEFORE_W, i]) / filled
-        memory[CHANGE, i] = (memory[W, i] - was) / filled
         memory[CAUSE, i] += SMOOTH * (cause - memory[CAUSE, i])
         memory[EFFECT, i] += SMOOTH * (effect - memory[EFFECT, i])
         response += cause * effect

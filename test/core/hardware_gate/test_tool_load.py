@@ -150,6 +150,39 @@ def test_a_load_is_found_from_the_torques_that_bear_it_in_motion(seed, square):
     assert abs(spun / (3.0 * found[0] * BALL**2) - square) < 0.3 * max(square, 1.0)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_load_on_a_wrist_that_spins_is_one_load_whatever_mean_is_taken(seed):
+    """Speeds and directions change within a mean: one of the motions and torques at each instant fits, nothing else."""
+    rng = np.random.default_rng(seed)
+    text, dt = UR10.read_text(encoding="utf-8"), 0.004
+    told, real = ArmModel(text, "tool0", GRAVITY), pin.buildModelFromXML(text)
+    real.gravity.linear = GRAVITY
+    frame = real.frames[real.getFrameId("tool0")]
+    load = small_ball(rng)
+    real.appendBodyToJoint(frame.parentJoint, load, frame.placement)
+    wide = np.full(6, np.inf)
+    limits = JointLimits(told.lower, told.upper, told.velocity_limit, np.full(6, 20.0), told.effort_limit, wide)
+    estimate, data = ToolLoad(JointDynamics(told), limits), real.createData()
+    middle, reach, rate = rng.uniform(-2.0, 2.0, 6), rng.uniform(0.2, 0.4, 6), rng.uniform(6.0, 12.0, 6)
+
+    def at(t):
+        return middle + reach * np.sin(rate * t), reach * rate * np.cos(rate * t)
+
+    efforts = []  # beyond the told weight
+    for k in range(1, 120):
+        (q, v), (half, _), before = at(k * dt), at((k - 0.5) * dt), at((k - 1) * dt)[1]
+        mean, a = 0.5 * (v + before), (v - before) / dt
+        middle_state = ArmState(0, half, mean, NONE, NONE)
+        effort = pin.rnea(real, data, half, mean, a) - told.effort_on_resting_base(middle_state, np.zeros(6))
+        efforts.append(effort + told.D_m * mean)
+        if k == 1:
+            continue
+        sent, last = efforts[-1], efforts[-2]
+        estimate.observe(ArmState(0, q, v, NONE, NONE), sent, sent - last, a, dt, new=0.15, late=2.0 * dt)
+        assert estimate.contradiction < 5.0
+    assert np.allclose(estimate.parameters[:4], ten(load)[:4], rtol=0.05, atol=0.02)
+
+
 def test_a_hand_lighter_than_told_is_no_load():
     rng, text = np.random.default_rng(1), UR10.read_text(encoding="utf-8")
     told, real = ArmModel(text, "tool0", GRAVITY), pin.buildModelFromXML(text)

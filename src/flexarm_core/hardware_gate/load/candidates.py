@@ -25,8 +25,8 @@ from flexarm_core.compiled import allocating_kernel, inlined_kernel, kernel, vie
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.types import Array
 
-MASSES, BALLS = 11, 5  # numbers of masses, and of balls for each
-HEAVIEST, FACTOR = 0.6, 1.6  # largest mass, as a fraction of the arm's, and ratio of neighbors
+MASSES, BALLS = 12, 5  # numbers of masses, and of balls for each
+HEAVIEST, FACTOR = 0.96, 1.6  # largest mass, as a fraction of the arm's, and ratio of neighbors
 REACH, BALL, LEVER = 0.25, 0.02, 0.1  # [m] farthest center, usual radius of gyration, standard deviation of ``c``
 ROUND, SMALLEST, LARGEST = 3.0, -0.91, 4.0  # standard deviation and bounds of ``(k / BALL)^2 - 1``
 SCALE = 0.25  # standard deviation of the logarithm of a mass about that of the grid
@@ -39,9 +39,9 @@ NEVER = 1e30  # cost of a ball that is not used
 class Candidates(NamedTuple):
     """Loads that may be there."""
 
-    mass: Annotated[Array, 11]  # [kg] of the grid
-    ball: Annotated[Array, 11, 5, 5]  # center [m] in the axes of the tool, log(m / m_k), and (k / BALL)^2 - 1
-    cost: Annotated[Array, 11, 5]  # negative log-likelihood
+    mass: Annotated[Array, 12]  # [kg] of the grid
+    ball: Annotated[Array, 12, 5, 5]  # center [m] in the axes of the tool, log(m / m_k), and (k / BALL)^2 - 1
+    cost: Annotated[Array, 12, 5]  # negative log-likelihood
     hand: Annotated[Array, 10]  # parameters of the told hand
     tried: Annotated[Array, 1]  # number of points that were tried
 

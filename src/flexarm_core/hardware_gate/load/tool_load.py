@@ -12,6 +12,10 @@ their change within a sample may be missing: one more unknown. The unknowns are 
 count in full. The rest is noise: the told friction, WRONG of the told inertia, and what errors of the measured
 accelerations mean for the heaviest load that may be there. Old observations are forgotten.
 
+Accelerations and efforts are noisy, so both sides go through the same low pass. What holds at each instant holds for
+such means, too, if the mean is that of ``J^T Y`` as well: of the motion at each instant, not the motion at its end. A
+wrist turns and becomes faster while a mean is taken, and the difference would look like another load.
+
 Often several loads explain what was seen: a wrist in free fall tells nothing of a mass. A linear estimate of ``theta``
 is then near their mean, which is none of them. So candidates are kept (:mod:`candidates`), and one whose cost is
 within PLAUSIBLE of the least is plausible. Used is the plausible one that adds least: an inertia that is too large
@@ -69,18 +73,18 @@ FORGOTTEN = 0.2  # [s] time constant with which observations are forgotten
 FRACTION, NOTHING = 0.4, 0.03  # errors of torques: fraction of gravity, and of the torque of the largest acceleration
 LATE, JITTER = 1.0, 0.1  # samples by which commands may act late: all of them, and each on its own
 WRONG = 0.1  # fraction of the torque of the told inertia that may be wrong
-REPEATED = 2.0  # number of successive observations that repeat each other, as both sides are filtered
+REPEATED = 2.5  # number of successive observations that repeat each other, as both sides are filtered
 SPAN = 6.0  # samples that an acceleration is a mean of, after as many observations
 SWAY = 0.3  # fraction by which the push of an elastic base may be wrong
 QUIET, NOISY = 3e-4, 10.0  # least noise of a velocity as a fraction of its limit, and the largest, as its multiple
 CALMS = 0.05  # weight of a new sample in the noise
-UNSURE, LAG = 0.003, 0.5  # fraction of an acceleration that may be wrong, and the same per angle turned in the filter
+UNSURE = 0.003  # fraction of an acceleration that may be wrong
 PLAUSIBLE = 3.0  # largest excess of a cost: a log-likelihood ratio
 POSSIBLE = 4.0  # the same for a load by which errors of accelerations are weighed
 LIKELY = 1.5  # least lead of the cost of a lighter hand over all other costs, to be used while a joint escapes
 STEP = 0.35  # fraction of the velocity limits that a correction for a load that is not there may change a velocity by
 MISSING = 0.9  # largest share of the told hand that may not be there
-EXPECTED, AROUND = 4, 0.05  # mass on the grid, and lever [m], of a load before anything was seen
+EXPECTED, AROUND = 5, 0.05  # mass on the grid, and lever [m], of a load before anything was seen
 RATIO = 100.0  # largest inertia relative to that of the load that adds least
 
 
@@ -90,7 +94,7 @@ class _Inputs(NamedTuple):
     size: int  # number N of coordinates; the first n are joints
     share: float  # of the model's inertia, that changes of efforts count for
     kept: float  # fraction of older observations that is not forgotten
-    new: float  # weight of this sample in the low pass of the efforts
+    new: float  # weight of this sample in the low pass
     late: float  # time between an observation and the effect of the command that answers it [s]
     escapes: bool  # whether a joint escapes
     q: Annotated[Array, "size"]  # [rad | m]
@@ -100,7 +104,7 @@ class _Inputs(NamedTuple):
     inertia: Annotated[Array, "n", "n"]  # the model's
     weight: Annotated[Array, "n"]  # the model's gravity and velocity terms [N*m | N]
     effort: Annotated[Array, "n"]  # effort beyond those, without the push of the base [N*m | N]
-    change: Annotated[Array, "n"]  # its change within a sample, which may act late [N*m | N]
+    change: Annotated[Array, "n"]  # its change since the last sample, which may act late [N*m | N]
     variance: Annotated[Array, "n"]  # of it, beyond that of the model and friction
 
 
@@ -113,8 +117,9 @@ class _State(NamedTuple):
     shaken: Annotated[Array, 2]  # slope and curvature of the cost of a lighter hand that noise explains
     information: Annotated[Array, 10, 10]  # what they say of A theta = lacking: A^T A / variance
     seen: Annotated[Array, 10]  # A^T lacking / variance
-    before: Annotated[Array, "n"]  # last accelerations
-    noise: Annotated[Array, "n"]  # mean change of the accelerations within a sample
+    rows: Annotated[Array, "n", 12]  # low pass of r, each sample with its own motion
+    mean: Annotated[Array, "n"]  # low pass of the accelerations
+    noise: Annotated[Array, "n"]  # mean change of that within a sample
     heaviest: Annotated[Array, "n", "n"]  # largest magnitude of each element of the inertia of a possible load
     inertia: Annotated[Array, "n", "n"]  # of the load that is used
     least: Annotated[Array, "n", "n"]  # of the one that adds least; negative: of a lighter hand
@@ -201,17 +206,20 @@ class ToolLoad:
         Args:
             state: state of arm and base.
             effort: (n,) effort on the links beyond the model's gravity and velocity terms [N*m | N].
-            change: (n,) its change within a sample: commands may act late [N*m | N].
+            change: (n,) its change since the last sample: commands may act late [N*m | N].
             z: (n,) joint accelerations that go with it.
             dt: time since the last observation [s].
             share: share of the model's inertia that changes of efforts count for.
-            new: weight of this sample in the low pass of the efforts; the first one counts in full.
+            new: weight of this sample in the low pass; the first one counts in full.
             late: time between an observation and the effect of the command that answers it [s].
             escapes: whether a joint is faster than its acceleration limit allows.
         """
         model, blocks, n, to = self._dynamics.model, self._dynamics.blocks(state), self._table.shape[1], self._inputs
         to.effort[:], to.change[:], to.variance[:] = finite("effort", effort, n), finite("change", change, n), 0.0
-        to.q[:n], to.v[:n], to.motion[:n] = state.position, state.velocity, finite("z", z, n)
+        half = 0.5 * number("dt", dt, 0.0)
+        to.motion[:n] = finite("z", z, n)
+        to.v[:n] = state.velocity - half * z
+        to.q[:n] = state.position - half * to.v[:n]
         to.inertia[:], to.weight[:] = blocks.H_m, blocks.c_m
         if model.m:
             to.q[n:], to.v[n:], to.motion[n:] = state.deflection, state.deflection_rate, 0.0
@@ -271,7 +279,7 @@ def _observe(
     """
     n = table.shape[1]
     given, state, candidates = _view_inputs(measured, n), _view_state(memory, n), view_candidates(loads)
-    J, moved, w, Y, row = np.zeros((6, n)), np.zeros(6), np.zeros(3), np.zeros((6, 10)), np.empty(12)
+    J, moved, w, Y, now = np.zeros((6, n)), np.zeros(6), np.zeros(3), np.zeros((6, 10)), np.empty(12)
     down = np.zeros(3)
     _tool_motion(links, places, given, J, moved, w, down)
     _wrench(moved, w, Y)
@@ -280,24 +288,32 @@ def _observe(
             state.moments[k, m] *= given.kept
     state.number[0] += 1.0
     span = 0.5 * given.late * min(state.number[0], SPAN)  # time over which an acceleration is a mean
-    doubt = UNSURE + LAG * span * np.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
     noise = np.empty(n)
     if state.number[0] == 1.0:
         _expected(candidates.mass[EXPECTED], J, state.heaviest)
-        state.before[:] = given.motion[:n]
+        state.mean[:] = given.motion[:n]
     for i in range(n):
-        quiet = QUIET * table[VELOCITY, i] / span
-        state.noise[i] += max(CALMS, 1.0 / state.number[0]) * (abs(given.motion[i] - state.before[i]) - state.noise[i])
+        quiet, step = QUIET * table[VELOCITY, i] / span, given.new * (given.motion[i] - state.mean[i])
+        state.mean[i] += step
+        state.noise[i] += max(CALMS, 1.0 / state.number[0]) * (abs(step) - state.noise[i])
         state.noise[i] = min(max(state.noise[i], quiet), NOISY * quiet)
-        state.before[i] = given.motion[i]
-        noise[i] = state.noise[i] + doubt * abs(given.motion[i])
+        noise[i] = state.noise[i] + UNSURE * abs(state.mean[i])
     hand_inertia(candidates, 1.0, J, state.missing)
     state.shaken[:] *= given.kept
     for j in range(n):
-        moves, squares = 0.0, given.variance[j] + (JITTER * given.change[j]) ** 2
+        row, steady, moves, squares = state.rows[j], state.steady[j], 0.0, given.variance[j]
+        now[0], now[1] = given.effort[j], given.change[j]
         for i in range(n):
-            moves += given.inertia[j, i] * given.motion[i]
+            now[0] -= given.inertia[j, i] * given.motion[i]
+            moves += given.inertia[j, i] * state.mean[i]
             squares += ((given.inertia[j, i] + state.heaviest[j, i]) * noise[i]) ** 2
+        for k in range(10):
+            now[2 + k] = 0.0
+            for i in range(6):
+                now[2 + k] += J[i, j] * Y[i, k]
+        for k in range(12):
+            row[k] += given.new * (now[k] - row[k])
+        squares += (JITTER * row[1]) ** 2
         squares += (
             NOTHING * given.inertia[j, j] * table[ACCELERATION, j] + WRONG * abs(moves) + table[FRICTION, j]
         ) ** 2
@@ -306,11 +322,6 @@ def _observe(
             noisy = state.missing[j, i] * state.noise[i] ** 2 * precision
             state.shaken[0] -= noisy * given.inertia[j, i]
             state.shaken[1] += noisy * state.missing[j, i]
-        row[0], row[1], steady = given.effort[j] - moves, given.change[j], state.steady[j]
-        for k in range(10):
-            row[2 + k] = 0.0
-            for i in range(6):
-                row[2 + k] += J[i, j] * Y[i, k]
         steady[12] = given.kept * steady[12] + precision
         for k in range(12):
             steady[k] = given.kept * steady[k] + row[k] * precision
@@ -473,10 +484,10 @@ def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, tab
             for i in range(n):
                 moved[i] = 0.0
                 for j in range(n):
-                    moved[i] += (told[i, j] + L[i, j]) * given.motion[j]
+                    moved[i] += (told[i, j] + L[i, j]) * state.mean[j]
             cholesky_solve(factor, moved, n)
             for i in range(n):
-                change = abs(moved[i] - given.motion[i]) * given.late
+                change = abs(moved[i] - state.mean[i]) * given.late
                 safe = safe and change <= STEP * table[VELOCITY, i] + abs(given.v[i])
             if safe:
                 most = added
