@@ -97,9 +97,9 @@ class _Inputs(NamedTuple):
     new: float  # weight of this sample in the low pass
     late: float  # time between an observation and the effect of the command that answers it [s]
     escapes: bool  # whether a joint escapes
-    q: Annotated[Array, "size"]  # [rad | m]
-    v: Annotated[Array, "size"]  # [rad/s | m/s]
-    motion: Annotated[Array, "size"]  # accelerations
+    q: Annotated[Array, "size"]  # in the middle of the sample, of the base at its end [rad | m]
+    v: Annotated[Array, "size"]  # the same [rad/s | m/s]
+    motion: Annotated[Array, "size"]  # accelerations in the sample
     gravity: Annotated[Array, 3]  # [m/s^2] in world axes
     inertia: Annotated[Array, "n", "n"]  # the model's
     weight: Annotated[Array, "n"]  # the model's gravity and velocity terms [N*m | N]
@@ -204,7 +204,7 @@ class ToolLoad:
         """Process what was measured.
 
         Args:
-            state: state of arm and base.
+            state: state of arm and base at the end of the sample.
             effort: (n,) effort on the links beyond the model's gravity and velocity terms [N*m | N].
             change: (n,) its change since the last sample: commands may act late [N*m | N].
             z: (n,) joint accelerations that go with it.
