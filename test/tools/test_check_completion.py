@@ -61,10 +61,26 @@ CASES = {
         ["'j1' has a velocity limit of 0"],
     ),
     "no effort": (arm((LIMIT, LIMIT.replace('"60"', '"0"'), LIMIT)), ["'j2' has an effort limit of 0"]),
-    "no range": (arm(('<limit velocity="2" effort="60"/>', LIMIT, LIMIT)), ["'j1' has limits from 0 to 0"]),
+    "no range": (arm(('<limit velocity="2" effort="60"/>', LIMIT, LIMIT)), ["'j1' has no position limits"]),
     "zeros": (
         arm(3 * ('<limit lower="0" upper="0" velocity="0" effort="0"/>',)),
         [f"'j{i}' has {what}" for i in (1, 2, 3) for what in ("limits from", "a velocity", "an effort")],
+    ),
+    "no velocity and no effort": (
+        arm(3 * ('<limit lower="-2" upper="2"/>',)),
+        [f"'j{i}' has no {what} limit: it is" for i in (1, 2, 3) for what in ("velocity", "effort")],
+    ),
+    "no limit": (
+        arm((LIMIT, "", LIMIT)),
+        [f"'j2' has no {what}" for what in ("position limits", "velocity limit", "effort limit")],
+    ),
+    "no limit of a continuous joint": (
+        arm(("", LIMIT, LIMIT)).replace("revolute", "continuous", 1),
+        [f"'j1' has no {what} limit" for what in ("velocity", "effort")],
+    ),
+    "no effort of a finger": (
+        arm(more=finger("f").replace(' effort="1"', "")),
+        ["'f' has no effort limit: not of the arm, it has 0"],
     ),
     "no masses": (arm(inertials=("", "", "")), [f"link 'l{i}' has no mass" for i in (1, 2, 3)]),
     "virtual link": (arm(inertials=("", INERTIAL, INERTIAL)), ["link 'l1' has no mass: it is 0.04 kg, a ball of 1 %"]),

@@ -105,17 +105,7 @@ def coupled_joints(
 
 
 def uncoupled_joints(element: Element) -> list[str]:
-    """Return the joints that do not follow, in spite of ``<mimic>``: ``<ros2_control>`` says ``mimic="false"``.
-
-    Raises:
-        RobotDescriptionError: a joint has several ``<mimic>``, or one that names no joint.
-    """
-    for tag in element.findall("joint"):
-        leaders = [mimic.get("joint") for mimic in tag.findall("mimic")]
-        if len(leaders) > 1:
-            raise RobotDescriptionError(f"joint '{tag.get('name', '')}' has several <mimic>: a joint follows one other")
-        if "" in leaders:
-            raise RobotDescriptionError(f"joint '{tag.get('name', '')}' has a <mimic> that names no joint")
+    """Return the joints that do not follow, in spite of ``<mimic>``: ``<ros2_control>`` says ``mimic="false"``."""
     tags = element.findall("./ros2_control/joint[@mimic]")
     named = {tag.get("name", "") for tag in tags if tag.attrib["mimic"].lower() == "false"}
     return [name for tag in element.findall("joint") if (name := tag.get("name", "")) in named]

@@ -63,4 +63,4 @@ def load_robot_description(path: str | Path, arguments: dict[str, str] | None = 
         expanded: str = document.toprettyxml(indent="  ")
     except Exception as error:  # xacro, expat and ament_index raise different types
         raise RobotDescriptionError(f"xacro cannot expand '{path}': {' '.join(str(error).split())}") from error
-    return with_own_meshes(expanded, path)
+    return with_own_meshes(with_prefixes(expanded), path)

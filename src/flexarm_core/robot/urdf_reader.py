@@ -39,12 +39,11 @@ from flexarm_core.robot.held_joints import (
     write_held,
 )
 from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
+from flexarm_core.robot.urdf_parts import ENDLESS
 from flexarm_core.robot.xml_reader import read_robot_xml, with_prefixes
 from flexarm_core.types import Array
 
 GRAY = (0.6, 0.6, 0.65, 1.0)  # color of shapes without a material
-MOVABLE_TYPES = ("revolute", "continuous", "prismatic")
-ENDLESS = "a joint that turns without limits is continuous"
 FREE_TYPES = ("floating", "planar")  # several degrees of freedom: they can only be held
 
 
@@ -145,7 +144,8 @@ def _read_urdf(element: ElementTree.Element) -> urdf.Robot:
     try:
         robot = urdf.Robot.from_xml_string(ElementTree.tostring(plain))
     except Exception as error:  # urdf_parser_py raises bare Exception, AssertionError, KeyError, ValueError, ...
-        raise RobotDescriptionError(f"robot_description is not valid URDF: {error or type(error).__name__}") from error
+        said = " ".join(str(error).split())
+        raise RobotDescriptionError(f"robot_description is not valid URDF: {said or type(error).__name__}") from error
     finally:
         xml_reflection.core.on_error = report
     for joint in robot.joints:
@@ -181,12 +181,6 @@ def _convert_link(link: urdf.Link, colors: dict[str, tuple[float, ...]]) -> Link
         if link.inertial.inertia is not None:
             rotation = transform[:3, :3]
             inertia = rotation @ np.array(link.inertial.inertia.to_matrix(), dtype=float) @ rotation.T
-        if not (np.isfinite(mass) and np.all(np.isfinite(inertia)) and np.all(np.isfinite(center))):
-            raise RobotDescriptionError(
-                f"link '{link.name}': <inertial> holds a number that is not finite", link=link.name
-            )
-        if mass < 0.0:
-            raise RobotDescriptionError(f"link '{link.name}': <mass> is {mass}, expected a number >= 0", link=link.name)
     return Link(link.name, mass, center, inertia, tuple(_shapes(link, colors)))
 
 
@@ -211,11 +205,6 @@ def _shapes(link: urdf.Link, colors: dict[str, tuple[float, ...]]) -> list[Shape
 
 
 def _convert_joint(joint: urdf.Joint) -> Joint:
-    if joint.type not in (*MOVABLE_TYPES, *FREE_TYPES, "fixed"):
-        raise RobotDescriptionError(
-            f"joint '{joint.name}': type '{joint.type}' is not supported; use {', '.join(MOVABLE_TYPES)} or fixed",
-            joint=joint.name,
-        )
     axis = np.array(joint.axis if joint.axis is not None else (1.0, 0.0, 0.0), dtype=float)
     norm = float(np.linalg.norm(axis))
     limit, dynamics = joint.limit, joint.dynamics
@@ -223,11 +212,7 @@ def _convert_joint(joint: urdf.Joint) -> Joint:
     lower = float(limit.lower or 0.0) if bounded else -np.inf
     upper = float(limit.upper or 0.0) if bounded else np.inf
     damping, friction = (float(dynamics.damping or 0.0), float(dynamics.friction or 0.0)) if dynamics else (0.0, 0.0)
-    if damping < 0.0 or friction < 0.0:
-        raise RobotDescriptionError(
-            f"joint '{joint.name}': <dynamics> is negative: {damping}, {friction}", joint=joint.name
-        )
-    velocity, effort = _limit(joint, "velocity"), _limit(joint, "effort")
+    velocity, effort = (np.inf, np.inf) if limit is None else (float(limit.velocity), float(limit.effort))
     mimic = joint.mimic if joint.type != "fixed" else None
     return Joint(
         name=joint.name,
@@ -273,15 +258,6 @@ def _immovable(joint: Joint) -> RobotDescriptionError | None:
             joint=joint.name,
         )
     return None
-
-
-def _limit(joint: urdf.Joint, name: str) -> float:
-    value = None if joint.limit is None else getattr(joint.limit, name)
-    if value is not None and not value >= 0.0:
-        raise RobotDescriptionError(
-            f"joint '{joint.name}': <limit {name}> is {value}, expected a number > 0", joint=joint.name
-        )
-    return np.inf if value is None else float(value)
 
 
 def _sort_joints(robot: urdf.Robot) -> dict[str, Joint]:

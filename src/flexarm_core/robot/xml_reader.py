@@ -8,9 +8,10 @@ import re
 import unicodedata
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.robot.urdf_parts import ENDLESS, wrong_parts
 
 Element = ElementTree.Element
 MOST_CHARACTERS = 4_000_000
@@ -35,18 +36,25 @@ NUMBERS: dict[tuple[str, str], tuple[int, float]] = {
     ("mesh", "scale"): (3, 1e6),
     ("color", "rgba"): (4, 1e3),
 }
+NEVER_NEGATIVE = {
+    ("mass", "value"),
+    *(("limit", name) for name in ("velocity", "effort")),
+    *(("dynamics", name) for name in ("damping", "friction")),
+}
 
 
-def read_robot_xml(text: str, name: str = "") -> Element:
+def read_robot_xml(text: str, name: str = "", complete: bool = True) -> Element:
     """Parse a robot description and return its root element.
 
     Args:
         text: URDF text.
         name: name of the robot, if it has none.
+        complete: whether links and joints must have what URDF requires of them.
 
     Raises:
         RobotDescriptionError: the text is not XML or not a robot, is too large or too deeply nested, contains a
-            document type or xacro tags, or has missing or duplicate names or invalid numbers.
+            document type or xacro tags; or has missing or duplicate names, invalid numbers, or links and joints
+            without what URDF requires of them, all of which are said at once.
     """
     if not isinstance(text, str):
         raise RobotDescriptionError(f"robot_description must be text, got {type(text).__name__}")
@@ -67,20 +75,21 @@ def read_robot_xml(text: str, name: str = "") -> Element:
     _check_depth(element)
     if any("xacro" in child.tag for child in element.iter()):
         raise RobotDescriptionError("robot_description still holds xacro tags: expand it with the xacro command first")
-    for tag in {child.tag for child in element}:
-        meant = difflib.get_close_matches(tag, EXTENSIONS, n=1, cutoff=0.8)
-        if meant and tag not in EXTENSIONS:
-            raise RobotDescriptionError(f"robot_description has a tag <{tag}>: did you mean <{meant[0]}>?")
-    _check_texts(element)
-    _check_names(element)
-    for part in element:
-        if part.tag in ("link", "joint"):
-            _check_numbers(part)
+    parts = [part for part in element if part.tag in ("link", "joint")]
+    wrong = [*_wrong_tags(element), *_wrong_texts(element), *_wrong_names(element)]
+    for part in parts:
+        wrong += [*_wrong_numbers(part), *(wrong_parts(part) if complete else ())]
+    if wrong:
+        raise RobotDescriptionError("; ".join(wrong))
     return element
 
 
 def with_prefixes(text: str) -> str:
-    """Declare the prefixes of names such as ``drake:acceleration`` that are not, as URDF readers do without."""
+    """Declare the prefixes of names such as ``drake:acceleration`` that are not, as URDF readers do without.
+
+    A default namespace and empty lines at the start, of which those readers know nothing either, are taken away.
+    """
+    text = re.sub(r"(<robot\b[^>]*?)\sxmlns=(\"[^\"]*\"|'[^']*')", r"\1", text.lstrip(), count=1)
     declared = {"xml", "xmlns", *re.findall(r"\bxmlns:([\w.-]+)", text)}
     used = sorted(set(re.findall(r"[<\s]([A-Za-z_][\w.-]*):[\w.-]+(?=[\s=/>])", text)) - declared)
     names = "".join(f' xmlns:{prefix}="{prefix}"' for prefix in used)
@@ -136,31 +145,36 @@ def _check_depth(element: Element) -> None:
         level = [child for parent in level for child in parent]
 
 
-def _check_texts(element: Element) -> None:
+def _wrong_tags(element: Element) -> Iterator[str]:
+    for tag in sorted({child.tag for child in element if isinstance(child.tag, str)}):
+        meant = difflib.get_close_matches(tag, EXTENSIONS, n=1, cutoff=0.8)
+        if meant and tag not in EXTENSIONS:
+            yield f"robot_description has a tag <{tag}>: did you mean <{meant[0]}>?"
+
+
+def _wrong_texts(element: Element) -> Iterator[str]:
     """Readers of URDF differ in what a line break or another control character in an attribute is."""
     for tag in element.iter():
         for name, text in tag.items():
             if any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in text):
-                raise RobotDescriptionError(f"<{tag.tag} {name}={text[:60]!r}> holds a control character")
+                yield f"<{tag.tag} {name}={text[:60]!r}> holds a control character"
 
 
-def _check_names(element: Element) -> None:
+def _wrong_names(element: Element) -> Iterator[str]:
     for kind in ("link", "joint"):
         names = [part.get("name", "") for part in element.findall(kind)]
         if len(names) > MOST_LINKS:
             raise RobotDescriptionError(f"the robot has {len(names)} {kind}s, at most {MOST_LINKS} are read")
         if "" in names:
-            raise RobotDescriptionError(f"a <{kind}> has no name")
+            yield f"a <{kind}> has no name"
         if "universe" in names:
-            raise RobotDescriptionError(
-                f"a {kind} is named 'universe', which is Pinocchio's name of the fixed world: give it another"
-            )
-        name, count = Counter(names).most_common(1)[0] if names else ("", 1)
-        if count > 1:
-            raise RobotDescriptionError(f"{kind} '{name}' is described {count} times: names must differ")
+            yield f"a {kind} is named 'universe', which is Pinocchio's name of the fixed world: give it another"
+        for name, count in Counter(names).items():
+            if count > 1 and name:
+                yield f"{kind} '{name}' is described {count} times: names must differ"
 
 
-def _check_numbers(part: Element) -> None:
+def _wrong_numbers(part: Element) -> Iterator[str]:
     for tag in part.iter():
         for name, text in tag.items():
             rule = NUMBERS.get((tag.tag, name))
@@ -171,12 +185,12 @@ def _check_numbers(part: Element) -> None:
                 values = [float(word) for word in text.split()]
             except ValueError:
                 values = []
+            said = f"{part.tag} '{part.get('name')}': <{tag.tag} {name}> is '{text[:60]}'"
             if len(values) != count or not all(math.isfinite(value) for value in values):
+                endless = tag.tag == "limit" and name in ("lower", "upper") and any(map(math.isinf, values))
                 wanted = "a finite number" if count == 1 else f"{count} finite numbers"
-                raise RobotDescriptionError(
-                    f"{part.tag} '{part.get('name')}': <{tag.tag} {name}> is '{text[:60]}', expected {wanted}"
-                )
-            if max(map(abs, values)) > largest:
-                raise RobotDescriptionError(
-                    f"{part.tag} '{part.get('name')}': <{tag.tag} {name}> is '{text[:60]}', beyond {largest:g}"
-                )
+                yield f"{said}, expected {wanted}{f'; {ENDLESS}' if endless else ''}"
+            elif max(map(abs, values)) > largest:
+                yield f"{said}, beyond {largest:g}"
+            elif (tag.tag, name) in NEVER_NEGATIVE and values[0] < 0.0:
+                yield f"{said}, which is negative"

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -64,18 +66,20 @@ def complete(text: str, name: str, tool_frame: str = "", held: dict[str, float] 
         The description; the given one where nothing can be assumed.
     """
     try:
-        element = read_robot_xml(text, name)
-        trial = read_robot_xml(text, name)
+        element = read_robot_xml(text, name, complete=False)
+        trial = read_robot_xml(text, name, complete=False)
         _complete_names(trial)
+        _add_limits(trial)
         _complete_joints(trial, None)  # to see which joints belong to the arm
         _, description = _read(trial, tool_frame, held)
         moving = {joint.name for joint in description.joints.values() if joint.kind != "fixed"}
+        unlimited = _add_limits(element, description.actuated)
         assumed = [] if _has_name(text) else [f"the robot has no name: it is '{name}'"]
         assumed += _complete_names(element)
-        assumed += _complete_joints(element, moving)
+        assumed += _complete_joints(element, moving, unlimited)
         assumed += _complete_masses(element, _read(element, tool_frame, held)[1])
         arm, description = _read(element, tool_frame, held)
-        limits, rotors = _complete_drives(element, ArmModel(description, arm.tool_frame))
+        limits, rotors = _complete_drives(element, ArmModel(description, arm.tool_frame), unlimited)
         needed, assumed = bool(assumed or limits), [*assumed, *limits, *rotors]
     except FlexarmError:
         return Completed(text)
@@ -113,9 +117,35 @@ def _complete_names(element: Element) -> list[str]:
     return assumed
 
 
-def _complete_joints(element: Element, moving: set[str] | None) -> list[str]:
-    """Replace limits of joints that could not move; ``moving``: joints of the arm, None: all."""
-    assumed = []
+def _add_limits(element: Element, driven: Collection[str] = ()) -> dict[str, set[str]]:
+    """Write 0 where a ``<limit>`` or a limit is missing, and return what was, by joint; ``driven``: of the arm."""
+    added: dict[str, set[str]] = {}
+    for joint in element.findall("joint"):
+        name, kind, limit = joint.get("name", ""), joint.get("type"), joint.find("limit")
+        if limit is None and (kind == "revolute" or (name in driven and kind in MOVABLE[:2])):
+            limit = ElementTree.SubElement(joint, "limit")
+        for key in ("velocity", "effort"):
+            if limit is not None and not limit.get(key):
+                limit.set(key, "0")
+                added.setdefault(name, set()).add(key)
+    return added
+
+
+def _complete_joints(
+    element: Element, moving: set[str] | None, unlimited: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> list[str]:
+    """Replace limits of joints that could not move.
+
+    Args:
+        element: root element of the description.
+        moving: joints of the arm; None: all.
+        unlimited: limits that were missing, by joint.
+    """
+    assumed = [
+        f"joint '{name}' has no {' and no '.join(sorted(missing))} limit: not of the arm, it has 0"
+        for name, missing in unlimited.items()
+        if moving is not None and name not in moving
+    ]
     for joint in element.findall("joint"):
         name, kind, limit = joint.get("name", ""), joint.get("type"), joint.find("limit")
         if kind not in MOVABLE[:3] or limit is None or (moving is not None and name not in moving):
@@ -123,13 +153,15 @@ def _complete_joints(element: Element, moving: set[str] | None) -> list[str]:
         slides = kind == "prismatic"
         if kind == "revolute" and all(float(limit.get(side, 0.0)) == 0.0 for side in ("lower", "upper")):
             joint.set("type", "continuous")
+            wrong = "limits from 0 to 0" if {"lower", "upper"} & {*limit.keys()} else "no position limits"
             for side in ("lower", "upper"):
                 limit.attrib.pop(side, None)
-            assumed.append(f"joint '{name}' has limits from 0 to 0: it turns without end (continuous)")
+            assumed.append(f"joint '{name}' has {wrong}: it turns without end (continuous)")
         if "velocity" in limit.attrib and float(limit.get("velocity", 0.0)) == 0.0:
             speed, unit = (SLIDE_SPEED, "m/s") if slides else (TURN_SPEED, "rad/s")
             limit.set("velocity", repr(speed))
-            assumed.append(f"joint '{name}' has a velocity limit of 0: it is {speed:g} {unit}")
+            wrong = "no velocity limit" if "velocity" in unlimited.get(name, ()) else "a velocity limit of 0"
+            assumed.append(f"joint '{name}' has {wrong}: it is {speed:g} {unit}")
     return assumed
 
 
@@ -201,7 +233,9 @@ def _carried_mass(description: RobotDescription, link: str) -> float:
     return sum(description.links[one].mass for one in carried)
 
 
-def _complete_drives(element: Element, model: ArmModel) -> tuple[list[str], list[str]]:
+def _complete_drives(
+    element: Element, model: ArmModel, unlimited: Mapping[str, Collection[str]]
+) -> tuple[list[str], list[str]]:
     """Give drives an effort limit in place of 0, and a rotor to a joint that moves next to no inertia."""
     if massless_joints(model.description):
         return [], []
@@ -220,7 +254,8 @@ def _complete_drives(element: Element, model: ArmModel) -> tuple[list[str], list
             what = f"{WEIGHTS:g} times its weight and {ACCELERATION:g} {'m' if slides else 'rad'}/s^2, at least"
             what += f" {100.0 * WEAKEST:g} % of the largest"
             unit = "N" if slides else "N*m"
-            limits.append(f"joint '{name}' has an effort limit of 0: it is {efforts[i]:g} {unit}, for {what}")
+            wrong = "no effort limit" if "effort" in unlimited.get(name, ()) else "an effort limit of 0"
+            limits.append(f"joint '{name}' has {wrong}: it is {efforts[i]:g} {unit}, for {what}")
         least = inertia[:, i].min()
         if efforts[i] > MOST_ACCELERATION * least or model.D_m[i] * FASTEST_DAMPING > least:
             armature = _rounded_up(max(efforts[i] / ROTOR_ACCELERATION, model.D_m[i] * ROTOR_TIME))

@@ -53,7 +53,7 @@ def _changed(text: str, pattern: str, replacement: str) -> str:
         (r'name="base_x" stiffness', 'name="joint3" stiffness', "joint3.*elastic.*command interface"),
         (r'type="revolute"', 'type="floating"', "'joint1'.*'floating' is not supported"),
         (r'<child link="link3"/>', '<child link="link7"/>', "link 'link7' does not exist"),
-        (r'<mass value="10.0"/>', '<mass value="-3"/>', "link 'link1': <mass> is -3.0"),
+        (r'<mass value="10.0"/>', '<mass value="-3"/>', "link 'link1': <mass value> is '-3', which is negative"),
         (r"<param name=\"frame_id\">base_ft<", '<param name="frame_id">nowhere<', "'nowhere' is not a link"),
         (r"</robot>", "", "not XML"),
     ],
@@ -73,6 +73,7 @@ def test_a_prefix_that_is_not_declared_is_read_as_urdf_readers_do(planar_3r_text
     }
     declared = _changed(text, "<robot ", '<robot xmlns:drake="http://drake.mit.edu" xmlns:gz="gz" ')
     assert with_prefixes(declared) == declared
+    assert with_prefixes("\n" + _changed(declared, "<robot ", '<robot xmlns="http://drake.mit.edu" ')) == declared
 
 
 def test_an_elastic_joint_outboard_of_an_actuated_one_is_refused(planar_3r_text):

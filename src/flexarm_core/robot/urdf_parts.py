@@ -1,0 +1,69 @@
+"""What URDF requires of links and joints, said by name: readers of URDF stop at the first that they cannot read."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from xml.etree.ElementTree import Element
+
+TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+LIMITED = ("revolute", "prismatic")
+ENDLESS = "a joint that turns without limits is continuous"
+ATTRIBUTES = {
+    "parent": ("link",),
+    "child": ("link",),
+    "axis": ("xyz",),
+    "limit": ("velocity", "effort"),
+    "mimic": ("joint",),
+    "safety_controller": ("k_velocity",),
+    "mass": ("value",),
+    "inertia": ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"),
+    "box": ("size",),
+    "cylinder": ("radius", "length"),
+    "sphere": ("radius",),
+    "mesh": ("filename",),
+}
+PARTS = {"joint": ("parent", "child"), "inertial": ("mass",), "visual": ("geometry",), "collision": ("geometry",)}
+SHAPES = ("box", "cylinder", "sphere", "mesh")
+KNOWN = (
+    "inertial",
+    "origin",
+    "axis",
+    "limit",
+    "dynamics",
+    "mimic",
+    "safety_controller",
+    "calibration",
+    *PARTS["joint"],
+)
+
+
+def wrong_parts(part: Element) -> list[str]:
+    """Return what is missing from a ``<link>`` or ``<joint>``, or given twice, each with what to write."""
+    found, name = [], f"{part.tag} '{part.get('name')}'"
+    if part.tag == "joint":
+        kind = part.get("type", "")
+        if kind not in TYPES:
+            near = difflib.get_close_matches(kind.lower(), TYPES, n=1)
+            meant = f"did you mean {near[0]}?" if near else f"use {', '.join(TYPES[:3])} or fixed"
+            found.append(f"{name}: type '{kind}' is not supported; {meant}")
+        elif kind in LIMITED and part.find("limit") is None:
+            hint = "give the range of the slide" if kind == "prismatic" else f"give its range; {ENDLESS}"
+            found.append(f"{name}: a {kind} joint needs <limit lower upper velocity effort>: {hint}")
+    for kind, count in Counter(tag.tag for tag in part if tag.tag in KNOWN).items():
+        if count > 1:
+            hint = ": a joint follows one other" if kind == "mimic" else ": remove all but one"
+            found.append(f"{name} has several <{kind}>{hint}")
+    for tag in part.iter():
+        inside = "" if tag is part else f": <{tag.tag}>"
+        lacking = [f"<{one}>" for one in PARTS.get(tag.tag, ()) if tag.find(one) is None]
+        if tag is not part:
+            lacking += [one for one in ATTRIBUTES.get(tag.tag, ()) if not tag.get(one)]
+        if lacking:
+            found.append(f"{name}{inside} has no {', '.join(lacking)}: add {'it' if len(lacking) == 1 else 'them'}")
+        if tag.tag == "geometry" and [shape.tag for shape in tag] not in [[shape] for shape in SHAPES]:
+            held = ", ".join(f"<{shape.tag}>" for shape in tag) or "nothing"
+            found.append(f"{name}: <geometry> holds {held}: write one of {', '.join(SHAPES)}")
+        if tag.tag == "origin" and (unknown := [one for one in tag.attrib if one not in ("xyz", "rpy")]):
+            found.append(f"{name}: <origin> has {', '.join(unknown)}, which nothing here reads: write xyz and rpy")
+    return found
