@@ -31,7 +31,6 @@ STALL_STEPS, STALL_PART = 4, 0.5
 APPROACH_STEPS, APPROACH_PART = 200, 1.0 - 1e-6
 SLIDE_STEPS = 40  # maximum number of steps along the solutions to the start
 SETTLED = 1e-4  # [rad] step size below which a slide has converged
-EDGE = 1e-3  # [rad] by which a search may end beyond a limit and is not taken to the other end of the range
 
 
 def work_size(n: int) -> int:
@@ -143,8 +142,8 @@ def _into_limits(
 ) -> tuple[int, float]:
     """Shift joints by full turns into their limits, nearest to the start.
 
-    Where the search ended only just beyond a limit, it goes on with this limit: a turn more would be a rounding error's
-    decision.
+    Where the search ended beyond a limit, it also goes on with this limit, and the result nearer to the start counts: a
+    joint at its limit may only have gone along with the others, or beyond it by rounding.
 
     Returns:
         Number of further steps, squared distance to the start.
@@ -155,21 +154,24 @@ def _into_limits(
         near[i] = q[i]
         for row in range(6):
             bounded[row, i] = joints[row, i]
-    just = False
+    beyond = False
     for i in range(n):
         if _is_endless(joints, i):
             near[i] = _nearest_turn(q[i], start[i])
             inside = min(max(near[i], joints[LOWER, i]), joints[UPPER, i])
-            if 0.0 < abs(near[i] - inside) < EDGE:
-                near[i], bounded[LOW, i], bounded[HIGH, i], just = inside, joints[LOWER, i], joints[UPPER, i], True
-    if just:
+            beyond = beyond or near[i] != inside
+            near[i], bounded[LOW, i], bounded[HIGH, i] = inside, joints[LOWER, i], joints[UPPER, i]
+    value = _to_limits(joints, start, q)
+    if beyond:
         reached, taken, _ = _descend(
             links, bounded, start, position, rotation, weight, tolerance, ATTEMPT, steps, near, rest
         )
-        if reached:
+        distance = _to_limits(joints, start, near)
+        if reached and distance < value:
+            value = distance
             for i in range(n):
                 q[i] = near[i]
-    return taken, _to_limits(joints, start, q)
+    return taken, value
 
 
 @kernel
