@@ -71,7 +71,7 @@ def test_a_constant_velocity_is_found_at_any_rate_and_its_delay_is_told_once(mod
         stamp = round(1e9 * tick / rate)
         wrapped = speed * stamp * 1e-9 + [0.0, 3.0, 0.0, 0.0]
         wrapped[1] = math.remainder(wrapped[1], math.tau)  # as an encoder reports it
-        found.append(rates(give(state(stamp, ("finger", *names), [0.0, *wrapped])), names))
+        found.append(rates(give(state(stamp, ("finger", "finger", *names), [0.0, 1.0, *wrapped])), names))
     first = next(i for i, one in enumerate(found) if one is not None)
     assert first == max(1, math.ceil(0.0005 * rate)) and all(np.allclose(one, speed) for one in found[first:])
     assert told == [pytest.approx(0.5 * max(WINDOW, 1.0 / rate))]

@@ -49,3 +49,13 @@ def test_where_one_message_holds_some_joints_of_the_arm_it_is_a_faulty_one_of_th
     for names in (["joint1"], ["finger", "joint2", "base_x"], []):
         with pytest.raises(InputError, match="joint state lacks"):
             select(JointState(name=names, position=[0.1] * len(names), velocity=[0.0] * len(names)))
+
+
+def test_what_others_name_twice_is_no_fault_of_the_arm():
+    """Two grippers of one maker have joints of the same names."""
+    names, position = ["finger", "joint1", "finger", "joint2", "base_x"], [9.0, 0.1, 8.0, 0.2, 0.3]
+    found = JointStateSelector(ARM)(JointState(name=names, position=position, velocity=position))
+    assert found is not None and found[0].tolist() == found[1].tolist() == [0.1, 0.2, 0.3]
+    twice = JointState(name=[*names, "joint2"], position=[*position, 0.2], velocity=[*position, 0.2])
+    with pytest.raises(InputError, match="joint state names 'joint2' twice"):
+        JointStateSelector(ARM)(twice)

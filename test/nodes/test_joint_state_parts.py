@@ -57,3 +57,5 @@ def test_what_is_no_part_is_left_to_its_reader():
     for raw in (whole, bytes(serialize_message(torn)), bytes(serialize_message(JointState())), b"\x00\x01\x00\x00"):
         assert join(raw) == raw
     assert join(part(10, finger=(1.0, 0.0))) is None
+    fingers = JointState(name=["f", "a", "f"], position=[9.0, 1.0, 8.0], velocity=[0.0] * 3)  # others' names may repeat
+    assert join(bytes(serialize_message(fingers))) is None

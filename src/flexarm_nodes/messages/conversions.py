@@ -141,8 +141,8 @@ class JointStateSelector:
         """Return positions and velocities (k,) of the selected joints.
 
         Raises:
-            InputError: a joint is missing or named twice, an array does not have one value per name, or a number is
-                not finite.
+            InputError: a selected joint is missing or named twice, an array does not have one value per name, or a
+                number of a selected joint is not finite.
         """
         if names != self._seen:
             self._learn(names)
@@ -159,12 +159,13 @@ class JointStateSelector:
     def _learn(self, names: Sequence[str]) -> None:
         places: dict[str, int] = {}
         for place, name in enumerate(names):
-            if name in places:
+            if name in places and name in self._names:
                 raise InputError(f"joint state names '{name}' twice")
             places[name] = place
         missing = [name for name in self._names if name not in places]
         if missing:
-            raise InputError(f"joint state lacks {', '.join(missing)}; it has {', '.join(names) or 'no joint'}")
+            part = "" if len(missing) == len(self._names) else " (join_joint_states joins parts of several publishers)"
+            raise InputError(f"joint state lacks {', '.join(missing)}; it has {', '.join(names) or 'no joint'}{part}")
         self._index = np.array([places[name] for name in self._names], dtype=int)
         self._seen = list(names)
 

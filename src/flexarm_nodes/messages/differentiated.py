@@ -135,7 +135,7 @@ class Differentiated:
         return words, place
 
     def _places(self, names: Sequence[str]) -> Iterable[tuple[int, ...]]:
-        if len(set(names)) < len(names):
+        if any(names.count(name) > 1 for group in self._groups for name in group):
             return  # faulty
         where = {name: i for i, name in enumerate(names)}
         for group in self._groups:

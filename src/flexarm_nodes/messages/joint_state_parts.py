@@ -47,7 +47,7 @@ class JointStateParts:
             return raw if not names else None
         positions, velocities, efforts = message.position, message.velocity, message.effort
         whole = set(self._arm) <= set(names)
-        if whole or len(set(names)) < len(names) or len(positions) != len(names) or len(velocities) != len(names):
+        if whole or len(set(mine)) < len(mine) or len(positions) != len(names) or len(velocities) != len(names):
             return raw
         stamp, reported = stamp_to_nanoseconds(message.header.stamp), len(efforts) == len(names)
         for i, name in enumerate(names):
