@@ -72,7 +72,7 @@ def test_lines_arcs_and_splines_follow_each_other_in_the_frame_of_the_room(arm):
         kind=PathSegment.SPLINE, poses=[pose_message(p + d, R) for d in ([0.05, 0.1, 0.0], [0.0, 0.0, 0.0])]
     )
     goal = {"header": CartesianReference().header}
-    goal["header"].frame_id = "world"
+    goal["header"].frame_id = "/world"
     answer = arm.result_of(arm.ask(line(p + [0.0, 0.1, 0.0], R), arc, spline, **goal))
     assert answer.result.error_code == Result.SUCCESSFUL, answer.result.message
     tool = np.array([arm.chain.pose(q)[0] for q in arm.motion()[0]])

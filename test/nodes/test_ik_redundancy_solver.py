@@ -205,7 +205,7 @@ def test_solve_ik_finds_joints_of_a_pose_and_says_why_not(arm):
     wanted = arm.chain.pose(np.array([-1.0, 0.6, 1.0, 2.0, -0.9, 1.5]))
     assert "no joint state has come yet" in ask(*wanted).message
     arm.hold(2)
-    answer = ask(*wanted, frame="world")
+    answer = ask(*wanted, frame="/world")
     assert answer.success and list(answer.names) == list(arm.names) and not answer.message
     found = arm.chain.pose(np.array(answer.position))
     assert np.allclose(found[0], wanted[0], atol=1e-6) and np.allclose(found[1], wanted[1], atol=3e-6)

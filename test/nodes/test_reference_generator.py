@@ -198,7 +198,11 @@ def test_joints_follow_velocity_commands_in_any_order_and_bad_ones_are_refused(l
     for bad, said in (
         (
             JointState(name=["joint1", "joint2"], velocity=[0.1, 0.1]),
-            "is for joint1, joint2, not for joint1, joint2, j",
+            "has 2 velocities for joint1, joint2, not one for each of joint1, joint2, j",
+        ),
+        (
+            JointState(name=["joint1", "joint2", "joint3", "joint1"], velocity=[0.1, 0.1, 0.1, 0.3]),
+            "has 4 velocities for joint1, joint2, joint3, joint1, not one",
         ),
         (JointState(name=["joint1", "joint2", "joint3"], velocity=[0.1, np.nan, 0.1]), "velocity is not finite"),
     ):

@@ -24,6 +24,7 @@ from flexarm_nodes.messages.flexible import measured_base_form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Output, Status, Values, unchanged
 from flexarm_nodes.node.diagnostics import OK
+from flexarm_nodes.node.frames import own_frame
 from flexarm_nodes.node.input.frame_tree import Chain, FrameTree
 from flexarm_nodes.node.interfaces import Interfaces
 from flexarm_nodes.node.parameters import Parameter, record_of, rows
@@ -70,7 +71,7 @@ class OdometryInput(Interfaces):
             self.refuse(f"odometry: {error}")
 
     def _take(self, message: Any) -> None:
-        given = message.header.frame_id, message.child_frame_id.removeprefix(self.node.frame_prefix)
+        given = message.header.frame_id, own_frame(message.child_frame_id, self.node.frame_prefix)
         if given != self._frames:
             raise InputError(
                 f"it gives '{given[1]}' in '{given[0]}', expected '{self._frames[1]}' in '{self._frames[0]}': see"

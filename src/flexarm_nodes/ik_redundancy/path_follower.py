@@ -23,6 +23,7 @@ from flexarm_nodes.messages.conversions import doubles, nanoseconds_to_stamp
 from flexarm_nodes.messages.path import check_goal, deviations, joint_trajectory_to_message
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.diagnostics import ERROR
+from flexarm_nodes.node.frames import of_the_arm
 from flexarm_nodes.node.goal_server import GoalServer
 from flexarm_nodes.node.interfaces import Interfaces
 
@@ -86,7 +87,7 @@ class PathFollower:
             raise InputError("the node is not active")
         if self._resolution.stage.hindrance:
             raise InputError(self._resolution.stage.hindrance)
-        check_goal(goal, self._resolution.base)
+        check_goal(of_the_arm(goal, self._node.frame_prefix), self._resolution.base)
 
     def _on_accepted(self, handle: ServerGoalHandle) -> None:
         self._handle, self.activity = handle, PLANNING

@@ -24,6 +24,7 @@ from flexarm_nodes.messages.path import redundancy_state_form
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.built_stage import BuiltStage, Output, Status, Values, joint_output
 from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.frames import of_the_arm
 from flexarm_nodes.node.interfaces import Interfaces
 from flexarm_nodes.node.ports import JOINTS, MOTION, STATES, TOOL, Input, Ports, Role, Use
 from flexarm_nodes.node.ports import Output as Port
@@ -75,6 +76,7 @@ class RedundancyInterfaces(Interfaces):
         self._follower.end(FollowCartesianPath.Result.DEACTIVATED, "the node was deactivated")
 
     def _answer(self, request: SolveIk.Request) -> SolveIk.Response:
+        of_the_arm(request.pose, self.node.frame_prefix)
         return answer_solve_ik(request, self._resolution, self._resolution.stage.measured)
 
 

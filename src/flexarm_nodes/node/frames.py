@@ -24,9 +24,14 @@ def in_tf(markers: MarkerArray, prefix: str) -> MarkerArray:
     return markers
 
 
+def own_frame(frame: str, prefix: str) -> str:
+    """Return the name of a frame without the prefix, and without the slash that older programs put in front."""
+    return frame.lstrip("/").removeprefix(prefix)
+
+
 def of_the_arm(message: Any, prefix: str) -> Any:
-    """Return a message whose frame is the name of a link, without the prefix."""
-    header = getattr(message, "header", None) if prefix else None
+    """Return a message, request or goal whose frame is :func:`own_frame`."""
+    header = getattr(message, "header", None)
     if header is not None:
-        header.frame_id = header.frame_id.removeprefix(prefix)
+        header.frame_id = own_frame(header.frame_id, prefix)
     return message

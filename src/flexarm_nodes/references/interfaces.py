@@ -59,10 +59,13 @@ class VelocityInterfaces(Interfaces):
     def _on_velocities(self, message: JointState) -> None:
         motion, names = self._stage.motion, self._stage.model.joint_names
         assert isinstance(motion, JointVelocityMotion)
-        given = dict(zip(message.name, message.velocity, strict=False))
-        if set(given) != set(names):
-            self.refuse(f"joint velocity command is for {', '.join(given) or 'no joint'}, not for {', '.join(names)}")
+        if sorted(message.name) != sorted(names) or len(message.velocity) != len(names):
+            self.refuse(
+                f"joint velocity command has {len(message.velocity)} velocities for"
+                f" {', '.join(message.name) or 'no joint'}, not one for each of {', '.join(names)}"
+            )
             return
+        given = dict(zip(message.name, message.velocity, strict=True))
         try:
             motion.give(self._when(message), np.array([given[name] for name in names]))
         except InputError as error:

@@ -18,6 +18,7 @@ import numpy as np
 from flexarm_core.errors import InputError
 from flexarm_core.types import Array
 from flexarm_nodes.messages.conversions import quaternion_to_rotation, stamp_to_nanoseconds
+from flexarm_nodes.node.frames import own_frame
 
 MOST = 10_000  # frames that are kept
 KEPT = 1000  # transforms that are kept of each moving part of a chain that is read; of all others the newest
@@ -201,7 +202,7 @@ class FrameTree:
         return line
 
     def _own(self, name: str) -> str:
-        return name.lstrip("/").removeprefix(self._prefix)
+        return own_frame(name, self._prefix)
 
     def _begin(self, child: str, parent: str, fixed: bool) -> _Part:
         """Return the part of a frame in a parent, which is new, or was not fixed or moving before."""

@@ -238,4 +238,4 @@ def _read(text: str) -> tuple[str, str, Array, Array | None]:
         )
     if numbers:
         pose[:3, :3], pose[:3, 3] = roll_pitch_yaw_to_rotation(*numbers[3:]), numbers[:3]
-    return name.strip(), words[0], pose, signs
+    return name.strip().lstrip("/"), words[0], pose, signs
