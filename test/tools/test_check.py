@@ -55,6 +55,14 @@ def test_a_modal_data_file_is_described_with_its_frequencies(tmp_path, free):
     assert "nodes        41, the farthest 2 m" in text and "total mass   1 kg" in text
     found = [float(number) for number in re.findall(r"bending_y_\d +([\d.]+) Hz", text)]
     assert np.allclose(found, FREE, rtol=2e-3)
+    asked = "are the units N, m, kg, s?"
+    assert asked not in text
+    long, heavy = (
+        replace(free, position=1e3 * free.position, mass=1e-3 * free.mass),
+        replace(free, mass=1e9 * free.mass),
+    )
+    for wrong in (long, heavy):
+        assert asked in check_modal_data(saved(tmp_path, wrong))[0]
 
 
 def test_modes_that_are_not_normalized_have_the_same_frequencies(tmp_path, free):

@@ -23,6 +23,8 @@ from flexarm_tools.check.stages import stage_step
 from flexarm_tools.check.start import propose, start_steps
 from flexarm_tools.metrics.modal_frequencies import modal_frequencies
 
+LIGHTEST, HEAVIEST = 1e-5, 1e5  # [kg/m^3] mass of a link over the cube of its reach: in mm and t a millionth squared
+
 
 def check_robot(
     path: Path,
@@ -136,6 +138,8 @@ def check_modal_data(path: Path) -> tuple[str, bool]:
     lines = [f"{path.name}: modal data of a flexible link"]
     lines += [f"  nodes        {len(data.mass)}, the farthest {reach:.6g} m from the clamped one"]
     lines += [f"  total mass   {data.mass.sum():.6g} kg", *_mode_lines(data)]
+    if reach > 0.0 and not LIGHTEST < data.mass.sum() / reach**3 < HEAVIEST:
+        lines.append("  warning: so much mass in so much room: are the units N, m, kg, s? (flexarm modes --units mm)")
     lines.append(f"  strain gauges: {', '.join(data.strain) or 'none'}")
     if not data.damping.any():
         lines.append("  warning: the modes have no damping: they swing for ever")

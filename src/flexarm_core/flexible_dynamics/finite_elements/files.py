@@ -26,7 +26,9 @@ from flexarm_core.types import Array
 UNITS = {"m": (1.0, 1.0), "mm": (1e-3, 1e-3)}  # length [m] and energy [J] of the units N, m, kg, s and N, mm, t, s
 MOST = 400 * 1024 * 1024  # bytes of a file that is read
 LARGEST = 100_000_000  # number of a node
+ROUNDED = 1e-5  # relative to the largest term: difference of two that should be equal, in files of few digits
 NASTRAN = (".bdf", ".dat", ".nas")
+NOT_READ = ("*INCLUDE", "*SYSTEM", "*TRANSFORM", "*NGEN", "*NFILL", "*NCOPY", "*NMAP")
 Terms = tuple[NDArray[np.int64], NDArray[np.int64], Array]  # rows, columns, values
 
 
@@ -79,10 +81,14 @@ def _assembled(
     length, energy = units
     scale = np.where(freedom[:, 1] < 3, 1.0 / length, 1.0)
     d, made = len(freedom), []
-    for rows, columns, values in given:
+    for name, (rows, columns, values) in zip(("stiffness", "mass"), given, strict=True):
         if not np.isfinite(values).all():
             raise InputError("a matrix has numbers that are not finite")
-        made.append(sparse.csr_array((energy * scale[rows] * values * scale[columns], (rows, columns)), shape=(d, d)))
+        matrix = sparse.csr_array((energy * scale[rows] * values * scale[columns], (rows, columns)), shape=(d, d))
+        made.append(_symmetric(matrix, name))
+    if not (stiff := made[0].diagonal() > 0.0).all():
+        node, way = freedom[np.argmin(stiff)].tolist()
+        raise InputError(f"the stiffness of node {node} in direction {way + 1} is missing: is the file complete?")
     used = np.unique(place)
     return FiniteElements(
         nodes[used],
@@ -94,18 +100,22 @@ def _assembled(
     )
 
 
-def _symmetric(terms: Terms) -> Terms:
-    """Return all terms of a symmetric matrix of which one half, or all, is given."""
-    rows, columns, values = terms
-    off = rows != columns
-    both = (rows < columns).any() and (rows > columns).any()
-    if both:
-        return terms
-    return (
-        np.concatenate((rows, columns[off])),
-        np.concatenate((columns, rows[off])),
-        np.concatenate((values, values[off])),
-    )
+def _symmetric(matrix: sparse.csr_array, name: str) -> sparse.csr_array:
+    """Return a symmetric matrix of which each term is given on one side of the diagonal, or on both.
+
+    Programs write half of it in an order of their own, so a half by number may hold terms of both.
+
+    Raises:
+        InputError: terms on both sides differ by more than rounding.
+    """
+    given = sparse.csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
+    other = sparse.csr_array(matrix.T)
+    whole = sparse.csr_array(matrix + other - other * given)
+    off = abs(whole - whole.T)
+    if off.nnz and off.max() > ROUNDED * abs(whole).max():
+        raise InputError(f"the {name} matrix is not symmetric")
+    half: sparse.csr_array = sparse.csr_array(0.5 * (whole + whole.T))
+    return half
 
 
 def _node(word: str) -> int:
@@ -127,9 +137,10 @@ def _lines(path: Path) -> list[str]:
 
 
 def _table(path: Path, columns: int, separator: str | None) -> Array:
-    """Read a table of numbers."""
+    """Read a table of numbers, with exponents E or D, perhaps with comments (``**``)."""
     try:
-        rows = [[float(word) for word in line.split(separator)] for line in _lines(path) if line.strip()]
+        lines = [line.replace("D", "E").replace("d", "e") for line in _lines(path) if not line.startswith("**")]
+        rows = [[float(word) for word in line.split(separator)] for line in lines if line.strip()]
         table = np.array(rows, dtype=np.float64)
     except ValueError as error:
         raise InputError(f"'{path}' is no table of {columns} numbers in each line: {error}") from error
@@ -156,13 +167,20 @@ def _deck(lines: Iterable[str], path: Path) -> tuple[NDArray[np.int64], Array, d
                 options = dict(word.split("=", 1) for word in words[1:] if "=" in word)
                 what, generate = words[0], "GENERATE" in words
                 name = options.get("NSET", "").strip()
-                if what == "*INCLUDE":
-                    raise InputError(f"'{path}', line {number}: *INCLUDE is not followed: write one file")
+                if what in NOT_READ or (what == "*NODE" and options.get("SYSTEM", "R") != "R"):
+                    raise InputError(
+                        f"'{path}', line {number}: {text[:60]} is not followed: write one file, with all nodes in one"
+                        " part and in one Cartesian system"
+                    )
             elif what == "*NODE":
                 label, *place = (word.strip() for word in text.rstrip(",").split(","))
-                nodes[_node(label)] = [float(word or 0) for word in (*place, "", "", "")[:3]]
+                there = [float(word or 0) for word in (*place, "", "", "")[:3]]
+                if nodes.setdefault(_node(label), there) != there:
+                    raise InputError(f"'{path}', line {number}: node {label} is also elsewhere: write one part")
                 if name:
                     sets.setdefault(name, []).append(_node(label))
+            elif what == "*INSTANCE":
+                raise InputError(f"'{path}', line {number}: a moved *INSTANCE is not followed: write a part in place")
             elif what == "*NSET":
                 words = [word.strip().upper() for word in text.rstrip(",").split(",")]
                 members = sets.setdefault(name, [])
@@ -217,7 +235,9 @@ def _calculix(files: Sequence[Path]) -> tuple[NDArray[np.int64], Terms, Terms]:
         if not ((table[:, :2] >= 1) & (table[:, :2] <= len(freedom))).all():
             raise InputError(f"'{file(suffix)}' and '{file('.dof')}' are not of the same model")
         places = table[:, :2].astype(np.int64) - 1
-        matrices.append(_symmetric((places[:, 0], places[:, 1], table[:, 2])))
+        if len(np.unique(places[places[:, 0] == places[:, 1], 0])) < len(freedom):
+            raise InputError(f"'{file(suffix)}' lacks terms of the diagonal: is the file complete?")
+        matrices.append((places[:, 0], places[:, 1], table[:, 2]))
     return freedom, matrices[0], matrices[1]
 
 
@@ -235,7 +255,7 @@ def _abaqus(files: Sequence[Path]) -> tuple[NDArray[np.int64], Terms, Terms]:
     matrices, begin = [], 0
     for table in tables:
         rows, columns = place.ravel()[begin : begin + 2 * len(table)].reshape(2, -1)
-        matrices.append(_symmetric((rows, columns, table[:, 4])))
+        matrices.append((rows, columns, table[:, 4]))
         begin += 2 * len(table)
     return freedom - (0, 1), matrices[0], matrices[1]
 
@@ -252,6 +272,8 @@ def _nastran(
     for file in (path, *files):
         for number, card in _cards(_lines(file)):
             try:
+                if card[0] == "GRDSET" and ((card[2] or "0") != "0" or (card[6] or "0") != "0"):
+                    raise InputError(f"'{file}', line {number}: GRDSET: write all in the basic coordinate system")
                 if card[0] == "GRID":
                     node, cp, *place, cd = (card[1:] + [""] * 6)[:6]
                     if (cp or "0") != "0" or (cd or "0") != "0":
@@ -275,12 +297,10 @@ def _nastran(
         raise InputError("the matrices have scalar or modal coordinates: write those of the grid points (no q-set)")
     index = {key: i for i, key in enumerate(keys)}
     stiffness, mass = (
-        _symmetric(
-            (
-                np.array([index[a, i] for a, i, _, _ in terms], dtype=np.int64),
-                np.array([index[b, j] for _, _, b, j in terms], dtype=np.int64),
-                np.array(list(terms.values()), dtype=np.float64),
-            )
+        (
+            np.array([index[a, i] for a, i, _, _ in terms], dtype=np.int64),
+            np.array([index[b, j] for _, _, b, j in terms], dtype=np.int64),
+            np.array(list(terms.values()), dtype=np.float64),
         )
         for terms in given
     )
