@@ -15,13 +15,13 @@ from flexarm_tools.process import processes
 
 ROOT = Path(__file__).resolve().parents[1]
 LIVE = ("launch", "nodes", "tools")  # folders whose tests wait for processes more than they compute
-LONGEST = (  # files of half a minute and more: one that begins last would keep a core alone
-    "test_learning", "test_simulated_plant", "test_sweep", "test_run_ends", "test_runner", "test_control_loop",
-    "test_base_wrench_torque_estimator", "test_behavior_impedance_inputs", "test_joint_trajectory_follower",
-    "test_control_loop_stages", "test_hardware_gate", "test_watchdog", "test_input_rules", "test_check", "test_cli",
-    "test_behavior_impedance_controller", "test_sweep_optimize", "test_joint_limits", "test_base_wrench_calibration",
-    "test_follow_cartesian_path", "test_reference_generator", "test_permissions", "test_tutorials", "test_gate",
-    "test_step",
+LONGEST = (  # files that take longest: one that begins last would keep a core alone
+    "test_control_loop", "test_in_process", "test_faults", "test_path_planner", "test_faults_cases", "test_check",
+    "test_learning", "test_runner", "test_sweep", "test_watchdog", "test_chain_gains", "test_doors", "test_docs_site",
+    "test_drive_limits", "test_faults_sensors", "test_check_completion", "test_cli", "test_run_ends", "test_tutorials",
+    "test_wrong_base", "test_added_stage", "test_faults_open_gate", "test_follow_cartesian_path",
+    "test_joint_trajectory_follower", "test_gate", "test_ik_redundancy_solver", "test_control_loop_stages",
+    "test_simulated_plant", "test_base_wrench_torque_estimator", "test_step", "test_busy", "test_sampled_model",
 )  # fmt: skip
 
 

@@ -113,7 +113,7 @@ def test_what_is_no_pose_of_this_base_or_too_old_is_refused(boom, planar_3r_text
 
 
 @pytest.mark.parametrize("rate", [20.0, 100.0, 500.0])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_twists_that_are_not_those_of_the_poses_are_refused_soon_and_right_ones_never(boom, rate, seed):
     """A base that swings, its pose with noise of 0.2 mm; the twist is right, with noise, or wrong in some way."""
     rng, watch = np.random.default_rng(seed), Watcher(boom)

@@ -77,7 +77,7 @@ def test_a_constant_velocity_is_found_at_any_rate_and_its_delay_is_told_once(mod
     assert told == [pytest.approx(0.5 * max(WINDOW, 1.0 / rate))]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 6))])
 def test_a_velocity_lies_among_those_of_its_window_whatever_is_lost_repeated_or_uneven(model, seed):
     rng, (give, _), names = np.random.default_rng(seed), made(model), names_of(model)
     period, stamp, given, last = rng.choice([0.001, 0.002, 0.008, 0.03]), 0, 0, None

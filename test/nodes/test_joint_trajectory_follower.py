@@ -65,9 +65,15 @@ def under_way(arm, goal):
     raise AssertionError(f"no goal was accepted: {arm.live.said(NODE)[-3:]}")
 
 
-@pytest.fixture(params=[False, True], ids=["node", "loop"])
+@pytest.fixture
 def arm(live, request) -> TrajectoryArm:
     return TrajectoryArm(live, loop=request.param)
+
+
+EACH = pytest.mark.parametrize("arm", [pytest.param(False, id="node"), pytest.param(True, id="loop")], indirect=True)
+LOOP = pytest.mark.parametrize(  # where the same stage does the same in both
+    "arm", [pytest.param(False, id="node", marks=pytest.mark.long), pytest.param(True, id="loop")], indirect=True
+)
 
 
 @pytest.fixture
@@ -75,6 +81,7 @@ def node(live) -> TrajectoryArm:
     return TrajectoryArm(live)
 
 
+@EACH
 def test_a_planned_trajectory_is_executed_with_feedback(arm):
     arm.hold(2)
     first, begin = arm.tick, arm.now
@@ -116,6 +123,7 @@ def test_joints_come_in_any_order_and_points_without_velocities(node):
     assert np.abs(position - 0.5 * (BENT + GOAL)).max(axis=1).min() < 1e-9
 
 
+@LOOP
 def test_a_new_goal_takes_over_without_a_jump_and_the_old_one_ends(arm):
     arm.hold(2)
     first = arm.ask(planned(BENT, GOAL))
@@ -136,6 +144,7 @@ def test_a_new_goal_takes_over_without_a_jump_and_the_old_one_ends(arm):
     assert np.abs(moving - BENT).max() > 0.05 and is_smooth(arm) and np.allclose(arm.position, BENT - 0.1)
 
 
+@LOOP
 def test_a_canceled_goal_ends_at_rest(arm):
     arm.hold(2)
     handle = arm.ask(planned(BENT, GOAL))
@@ -158,6 +167,7 @@ def test_a_canceled_goal_ends_at_rest(arm):
     assert arm.result_of(arm.ask(planned(rest, BENT))).result.error_code == Result.SUCCESSFUL
 
 
+@LOOP
 def test_requests_come_in_the_order_of_the_simple_controller_manager_of_moveit(arm):
     """Results are asked for late, or after a cancellation that nobody waits for; goals follow at once."""
     arm.hold(2)
@@ -253,7 +263,7 @@ def test_goals_without_meaning_are_rejected_with_their_reason(node):
     good = planned(BENT, GOAL)
     assert not node.ask(good).accepted
     node.live.wait_for_diagnostic(NODE, "no joint state has come yet")
-    node.hold(300)
+    node.hold(110)  # longer than the trajectory: one that began at the first tick has ended
     broken = planned(BENT, GOAL)
     broken[3].positions[2] = float("nan")
     moving = planned(BENT, GOAL)
@@ -298,12 +308,12 @@ def test_some_joints_where_that_is_allowed_and_a_last_point_that_moves(live):
 
 
 def test_a_trajectory_that_has_begun_or_begins_later(node):
-    node.hold(300)
+    node.hold(60)
     since = node.now - 500_000_000
     answer = node.result_of(node.ask(planned(BENT, GOAL), stamp=since))
     assert answer.result.error_code == Result.SUCCESSFUL and np.allclose(node.position, GOAL)
     assert 1_000_000_000 <= at_rest(node, GOAL, since) - since < 2_500_000_000  # the joints had to catch up
-    assert is_smooth(node, 290)
+    assert is_smooth(node, 50)
     start = node.now + 400_000_000
     handle = node.ask(planned(GOAL, BENT), stamp=start)
     node.hold(39)

@@ -21,7 +21,7 @@ from flexarm_sim.mujoco.model import build_model
 WEIGHTLESS = (0.0, 0.0, 0.0)
 BENDING = 'EIz="20" modes_y="2"'
 SPATIAL = 'EIy="30" EIz="20" GJ="1" EA="1000" rho_Ip="2e-4" modes_y="1" modes_z="1" modes_torsion="1" modes_axial="1"'
-TURNS = ("0 0 0", "0.4 -0.7 1.1")
+TURNS = (pytest.param("0 0 0", marks=pytest.mark.long), "0.4 -0.7 1.1")
 
 
 def compiled(robot: RobotDescription, segments: int = 20, **options: Any) -> Any:

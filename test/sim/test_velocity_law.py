@@ -55,7 +55,7 @@ def test_figure_10_without_feedback_the_base_swings_as_by_itself():
     assert np.abs(run.position - START).max() < 0.01, "a held arm stays"
 
 
-@pytest.mark.parametrize(("duration", "ours"), [(1.0, 1e-7), (3.0, 1e-7)])
+@pytest.mark.parametrize(("duration", "ours"), [(1.0, 1e-7), pytest.param(3.0, 1e-7, marks=pytest.mark.long)])
 def test_figure_11_along_the_path_the_base_rests_whatever_the_speed(duration, ours):
     alone = np.abs(link_2_alone(duration)).max()
     paper = np.abs(figure_11(PAPER_PATH, duration).deflection).max()

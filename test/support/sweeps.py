@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
+
+import forked
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 SCENARIO = """\
@@ -48,5 +49,4 @@ def write_sweep(folder: Path, *changes: tuple[str, str], text: str = SWEEP, scen
 
 def flexarm(folder: Path, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run a command of `flexarm` in a folder."""
-    command = [sys.executable, "-m", "flexarm_tools.cli", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, **options)
+    return forked.flexarm(*arguments, cwd=folder, timeout=300, **options)

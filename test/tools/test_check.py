@@ -293,6 +293,7 @@ def test_a_file_that_is_there_is_never_written_over(tmp_path):
 def test_where_nothing_can_be_proposed_it_says_what_was_tried_and_writes_nothing(tmp_path, monkeypatch):
     """Velocity limits that no motion keeps: every dry run is held back by the gate."""
     monkeypatch.setattr(first_run, "SIZES", (0.1,))  # it gives up sooner
+    monkeypatch.setattr(first_run, "CHOICES", 1)
     path = tmp_path / "stuck.urdf"
     text = load_robot_description(URDF / "planar_4r.urdf.xacro")
     path.write_text(re.sub(r'velocity="[\d.]+"', 'velocity="1e-5"', text))

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import forked
 import pytest
 from live import own_domain
 
@@ -265,6 +266,6 @@ def test_a_shell_is_told_what_may_follow(line, offered, tmp_path):
 def test_an_option_or_a_kind_of_file_that_a_command_does_not_take_is_refused_in_one_line(tmp_path, arguments, said):
     scenario(tmp_path)
     (tmp_path / "pair.yaml").write_text("title: a pair\nruns: {still: still.yaml}\n")
-    done = flexarm(*arguments, cwd=tmp_path)
+    done = forked.flexarm(*arguments, cwd=tmp_path)
     assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pair.yaml", "still.yaml"]

@@ -14,11 +14,11 @@ def test_good_files_are_accepted(tmp_path):
 
 
 def test_mutants_are_refused_clearly_or_accepted_and_none_costs_time_memory_or_files():
-    outcomes = fuzzing.run_campaign(480, seed=7)
+    outcomes = fuzzing.run_campaign(200, seed=7)
     assert not fuzzing.faults(outcomes)
     counted = fuzzing.tabulate(outcomes)["all"]
-    assert counted["cases"] == 480 == counted["clear_errors"] + counted["accepted"]
-    assert counted["clear_errors"] > 100
+    assert counted["cases"] == 200 == counted["clear_errors"] + counted["accepted"]
+    assert counted["clear_errors"] > 42
 
 
 def test_a_study_whose_run_would_leave_the_report_is_refused_by_the_command():

@@ -15,7 +15,7 @@ from flexarm_tools.scenario.file import load_scenario
 COMBINED = Path(__file__).resolve().parents[2] / "config" / "planar_3r" / "scenarios" / "combined.yaml"
 LARGEST_DEFLECTION, FASTEST, STRONGEST = 0.5, 4.0, 500.0  # of the planar arm's URDF [m], [rad/s], [N*m]
 CHANGED = """
-duration: 2.0
+duration: 1.2
 pushes:
   - {link: base_link, start: 0.2, duration: 0.1, force: [200.0, 0.0, 0.0]}
 expect: {errors: [rns_vibration_controller]}

@@ -342,7 +342,7 @@ def test_the_program_of_the_page_learns(tmp_path, monkeypatch):
 def test_the_policy_of_the_page_leads_the_arm_on_the_graph(tmp_path):
     (tmp_path / "policy_node.py").write_text(page_file("policy_node.py"), encoding="utf-8")
     np.save(tmp_path / "gains.npy", np.diag([6.0, 6.0]).ravel())
-    (tmp_path / "reach.yaml").write_text(f"base: {CONFIG / REACH}.yaml\ntitle: led\nduration: 15.0\n", encoding="utf-8")
+    (tmp_path / "reach.yaml").write_text(f"base: {CONFIG / REACH}.yaml\ntitle: led\nduration: 8.0\n", encoding="utf-8")
     target = np.array([1.85, 0.1])
     with own_domain():
         policy = subprocess.Popen([sys.executable, "policy_node.py", "1.85", "0.1"], cwd=tmp_path)

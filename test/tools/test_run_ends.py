@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forked import Command
 from live import LiveGraph, own_domain
 from sensor_msgs.msg import JointState
 
@@ -141,14 +141,12 @@ def test_whoever_handles_what_comes_and_yet_does_not_go_on_is_found(tmp_path, mo
 
 def begun(tmp_path: Path) -> subprocess.Popen[bytes]:
     """`flexarm run` some way into its run."""
-    command = [sys.executable, "-m", "flexarm_tools.cli", "run", str(write(tmp_path, 12.0))]
+    command = ["run", str(write(tmp_path, 4.0))]
     said = tmp_path / "said"
     with said.open("wb") as file:
-        process = subprocess.Popen(
-            [*command, "--report", str(tmp_path / "report")], stdout=file, stderr=file, start_new_session=True
-        )
+        process = Command([*command, "--report", str(tmp_path / "report")], stdout=file, stderr=file)
     deadline = time.monotonic() + 120.0
-    while "/ 12 s" not in said.read_text():
+    while "/ 4 s" not in said.read_text():
         assert time.monotonic() < deadline and process.poll() is None, said.read_text()
         time.sleep(0.1)
     return process
@@ -160,7 +158,7 @@ def test_who_breaks_a_run_off_keeps_what_was_recorded_and_gets_the_report(tmp_pa
     assert process.wait(60.0) == EXIT_INTERRUPTED, (tmp_path / "said").read_text()
     recording = load_recording(report / "recordings" / "run.npz")
     assert recording.ended_early == "interrupted by SIGINT"
-    assert 2000 < recording.ticks < 12000 and np.isfinite(recording.position).all()
+    assert 1000 <= recording.ticks < 4000 and np.isfinite(recording.position).all()
     assert "interrupted by SIGINT" in (report / "report.html").read_text()
 
 

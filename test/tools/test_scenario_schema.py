@@ -85,7 +85,7 @@ def test_what_the_tests_of_the_reader_begin_with_fits():
 def test_what_the_reader_accepts_fits(tmp_path, packages):
     generator, accepted = np.random.default_rng(3), 0
     path = tmp_path / "mutant.yaml"
-    for _ in range(500):
+    for _ in range(200):
         path.write_bytes(mutations.mutate_yaml(generator, fuzzing.SCENARIO))
         try:
             load_scenario(path, packages)
@@ -93,7 +93,7 @@ def test_what_the_reader_accepts_fits(tmp_path, packages):
             continue
         accepted += 1
         assert not mistakes(path.read_text(encoding="utf-8")), path.read_text(encoding="utf-8")
-    assert accepted > 40
+    assert accepted > 16
 
 
 @pytest.mark.parametrize(

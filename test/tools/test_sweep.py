@@ -7,11 +7,11 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from forked import Command
 from pyarrow import parquet
 from sweeps import SCENARIO, flexarm, write_sweep
 
@@ -26,7 +26,8 @@ from flexarm_tools.sweep.summary import summary
 from flexarm_tools.sweep.sweep_file import load_sweep
 from flexarm_tools.sweep.workers import run_local
 
-MANY = ("samples: 6", "samples: 40")
+RUNS = 20
+MANY = ("samples: 6", f"samples: {RUNS}")
 
 
 def children(parent: int) -> list[int]:
@@ -36,8 +37,8 @@ def children(parent: int) -> list[int]:
 
 def begun(folder: Path, runs: int) -> subprocess.Popen[str]:
     """A sweep that has done some of its runs."""
-    command = [sys.executable, "-m", "flexarm_tools.cli", "sweep", "study.yaml", "--workers", "2"]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    command = ["sweep", "study.yaml", "--workers", "2"]
+    process = Command(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     lines, until = folder / "flexarm_sweep" / "study" / LINES, time.monotonic() + 120.0
     while not lines.exists() or lines.read_bytes().count(b"\n") < runs:
         assert process.poll() is None and time.monotonic() < until
@@ -47,12 +48,12 @@ def begun(folder: Path, runs: int) -> subprocess.Popen[str]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> tuple[Path, bytes]:
-    """Folder of a sweep of 40 runs by one worker, and its table."""
+    """Folder of a sweep of RUNS runs by one worker, and its table."""
     folder = tmp_path_factory.mktemp("whole")
     write_sweep(folder, MANY)
     done = flexarm(folder, "sweep", "study.yaml", "--workers", "1")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "40 / 40 runs" in done.stdout and re.search(r"[0-9.]+ a second, 0 s left", done.stdout)
+    assert f"{RUNS} / {RUNS} runs" in done.stdout and re.search(r"[0-9.]+ a second, 0 s left", done.stdout)
     return folder, (folder / "flexarm_sweep" / "study" / TABLE).read_bytes()
 
 
@@ -62,11 +63,11 @@ def test_a_row_has_inputs_figures_outcome_reason_seed_and_version(whole):
     inputs, figures = ["masses", "spring", "encoder", "push", "damping"], ["peak_base_deflection", "lockstep_timeouts"]
     assert table.column_names == ["run", *inputs, *figures, "outcome", "reason", "seed", "version"]
     rows = table.to_pylist()
-    assert [row["run"] for row in rows] == list(range(40))
+    assert [row["run"] for row in rows] == list(range(RUNS))
     assert {row["outcome"] for row in rows} == {"holds", "fails"}
     for row in rows:
         assert (row["peak_base_deflection"] <= 4e-4) == (row["outcome"] == "holds") == (row["reason"] == "")
-    assert len({row["peak_base_deflection"] for row in rows}) == len({row["seed"] for row in rows}) == 40
+    assert len({row["peak_base_deflection"] for row in rows}) == len({row["seed"] for row in rows}) == RUNS
     said = json.loads(table.schema.metadata[b"flexarm"])
     assert (
         said["keys"]["spring"] == "plant_robot.stiffness.base_x" and said["goals"]["peak_base_deflection"] == "<= 4e-4"
@@ -82,8 +83,8 @@ def test_the_page_shows_shares_distributions_what_figures_depend_on_and_how_to_p
     rows = parquet.read_table(results / TABLE).to_pylist()
     page = (results / "index.html").read_text()
     holds = sum(row["outcome"] == "holds" for row in rows)
-    assert f"<td>holds</td><td>{holds}</td><td>{holds / 40:.4f}</td>" in page
-    assert f"distribution of peak_base_deflection: {holds} runs as wanted, {40 - holds} not" in page
+    assert f"<td>holds</td><td>{holds}</td><td>{holds / RUNS:.4f}</td>" in page
+    assert f"distribution of peak_base_deflection: {holds} runs as wanted, {RUNS - holds} not" in page
     assert "peak_base_deflection over push" in page and "<p>0 in all runs.</p>" in page  # lockstep_timeouts
     worst = sorted(rows, key=lambda row: -row["peak_base_deflection"])[:3]
     assert [int(run) for run in re.findall(r"flexarm run --of \S*study.yaml (\d+)", page)[:3]] == [
@@ -119,13 +120,13 @@ def test_after_kill_9_the_same_command_goes_on_and_the_table_of_two_workers_is_t
         time.sleep(0.02)
     lines = tmp_path / "flexarm_sweep" / "study" / LINES
     kept = lines.read_text().count("\n")
-    assert 8 <= kept < 40
+    assert 8 <= kept < RUNS
     with lines.open("a") as file:
-        file.write('{"run": 39, "inputs": {"mas')  # a line that was not written to its end
+        file.write(f'{{"run": {RUNS - 1}, "inputs": {{"mas')  # a line that was not written to its end
     assert len(read_rows(lines.parent, sweep)) == kept
     done = flexarm(tmp_path, "sweep", "study.yaml", "--workers", "2")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(rf"of {40 - kept} hold", done.stdout), "runs that were done are run again"
+    assert re.search(rf"of {RUNS - kept} hold", done.stdout), "runs that were done are run again"
     assert (tmp_path / "flexarm_sweep" / "study" / TABLE).read_bytes() == whole[1]
 
 
@@ -143,7 +144,7 @@ def test_ctrl_c_keeps_what_was_run(tmp_path):
     output, _ = process.communicate(timeout=60)
     assert process.returncode == EXIT_INTERRUPTED and "interrupted by SIGINT; the same command goes on" in output
     table = parquet.read_table(tmp_path / "flexarm_sweep" / "study" / TABLE)
-    assert 5 <= table.num_rows < 40
+    assert 5 <= table.num_rows < RUNS
 
 
 def test_a_worker_that_is_killed_loses_no_run(whole, tmp_path):
@@ -187,7 +188,7 @@ def test_show_prints_shares_quantiles_worst_runs_and_what_they_depend_on(whole, 
     sweep = load_sweep(folder / "study.yaml", packages)
     rows = read_rows(folder / "flexarm_sweep" / "study", sweep)
     worst = sorted(rows.values(), key=lambda row: -row.figures["peak_base_deflection"])[:3]
-    held = sum(row.outcome == "holds" for row in rows.values()) / 40
+    held = sum(row.outcome == "holds" for row in rows.values()) / RUNS
     assert f"ok   all_hold  {held:.4g}  goal >= 0.5" in shown.stdout
     line = next(line for line in shown.stdout.splitlines() if line.startswith("  peak_base_deflection"))
     assert ", ".join(str(row.run) for row in worst) in line and "depends on push +" in line
@@ -218,7 +219,7 @@ def test_a_run_is_played_with_the_figures_of_its_row(whole, packages):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("run", "--of", "study.yaml", "40"), "there is no run 40 in study.yaml: it has runs 0 to 39"),
+        (("run", "--of", "study.yaml", "20"), "there is no run 20 in study.yaml: it has runs 0 to 19"),
         (("run", "--of", "study.yaml", "first"), "expected the number of a run, got 'first'"),
         (("run", "study.yaml"), "varies a scenario: flexarm sweep study.yaml"),
         (("sweep", "show", "study.yaml", "--out", "elsewhere"), "there are no results in elsewhere"),

@@ -54,6 +54,7 @@ def test_no_run_is_lost_or_counted_twice_where_a_node_dies_and_the_rows_are_thos
     assert {row.outcome for row in rows} == {"holds", "fails"}
 
 
+@pytest.mark.long
 def test_a_cluster_of_another_version_is_refused(cluster, tmp_path, packages, monkeypatch):
     sweep = load_sweep(write_sweep(tmp_path), packages)
     monkeypatch.setattr("flexarm_core.__version__", "9.9.9", raising=False)

@@ -320,7 +320,7 @@ def test_a_rotor_on_a_follower_of_an_elastic_drive_is_refused():
         parse_robot_description(coupled.replace("</ros2_control>", rotor))
 
 
-@pytest.mark.parametrize("seed", MOVING[:2])
+@pytest.mark.parametrize("seed", [pytest.param(MOVING[0], marks=pytest.mark.long), MOVING[1]])
 def test_an_arm_with_a_follower_stands_still_after_a_slew_where_joint_servos_leave_it_swinging(seed):
     """Plant: chains of bodies in MuJoCo with an equality constraint."""
     description = parse_robot_description(coupled_flexible(seed)[0])

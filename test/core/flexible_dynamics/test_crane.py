@@ -57,7 +57,7 @@ def test_a_law_that_cannot_hold_the_weight_says_so():
         FlexibleController(FlexibleModel(TOLD, gravity=WEIGHT), FlexibleControllerConfig(law="accelerations"))
 
 
-@pytest.mark.parametrize("delay", [0, 2])
+@pytest.mark.parametrize("delay", [pytest.param(0, marks=pytest.mark.long), 2])
 def test_derived_gains_hold_a_load_that_is_a_tenth_heavier_where_softer_ones_drift_off(delay):
     still, start = np.zeros(2), np.array([0.0, 0.3])
     heavier = parse_robot_description(crane_urdf(220.0))

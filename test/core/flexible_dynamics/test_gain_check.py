@@ -164,7 +164,7 @@ def test_the_noisier_the_velocities_the_smaller_the_gains_and_loud_ones_are_refu
             FlexibleController(model, replace(config, motion=most, conditions=loud))
 
 
-@pytest.mark.parametrize("stiffness", [0.8, 1.2])
+@pytest.mark.parametrize("stiffness", [0.8, pytest.param(1.2, marks=pytest.mark.long)])
 def test_links_that_are_not_as_stiff_as_told_swing_no_more_than_under_joint_servos(stiffness):
     arm = flexible_arm(SEED)
     told, true = (parse_robot_description(arm.urdf(factor)) for factor in (1.0, stiffness))

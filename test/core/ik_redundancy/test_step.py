@@ -296,8 +296,12 @@ def nearly_singular(value):
     return (U * np.array([1.5, 1.0, 0.8, value])) @ V[:4]
 
 
-@pytest.mark.parametrize("hold", (False, True))
-@pytest.mark.parametrize("levels", ([[0, 1, 2, 3]], [[0, 1], [2, 3]], [[3], [0, 1, 2]]), ids=str)
+@pytest.mark.parametrize("hold", (pytest.param(False, marks=pytest.mark.long), True))
+@pytest.mark.parametrize(
+    "levels",
+    ([[0, 1, 2, 3]], [[0, 1], [2, 3]], pytest.param([[3], [0, 1, 2]], marks=pytest.mark.long)),
+    ids=str,
+)
 def test_with_a_band_the_step_is_continuous_in_the_singular_value(hold, levels):
     displacement, offset = np.array([0.1, -0.2, 0.3, 0.2]), np.array([0.3, -0.2, 0.5, 0.1, -0.4, 0.2])
     tool = RedundancyStep(np.ones(6), levels, threshold=0.02, band=0.1, hold=hold)

@@ -77,7 +77,7 @@ def _ratio(timing: PathTiming, limits: PathLimits, times: np.ndarray, joint_limi
 
 
 @given(st.integers(0, 100_000), st.floats(-2.0, 0.5), st.booleans())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 def test_every_limit_is_held_exactly_and_one_is_met(seed, size, with_joints):
     generator = np.random.default_rng(seed)
     path = _random_path(generator, 10.0**size)
@@ -90,7 +90,7 @@ def test_every_limit_is_held_exactly_and_one_is_met(seed, size, with_joints):
 
 
 @given(st.integers(0, 100_000), st.booleans())
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=16, deadline=None, derandomize=True)
 def test_a_stop_holds_every_limit_and_stays_on_the_path(seed, with_joints):
     generator = np.random.default_rng(seed)
     path = _random_path(generator, 0.3)

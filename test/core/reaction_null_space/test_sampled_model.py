@@ -35,9 +35,12 @@ DAMPING = (5.0, 5.0, 200.0, 2.0, 50.0, 50.0)
 
 
 ARMS = {"weightless": (WEIGHTLESS, False), "on_earth": (EARTH, False), "elastic_drives": (EARTH, True)}
+SELDOM = {"weightless": pytest.mark.long}  # the plainest: what the others show is more
 
 
-@pytest.fixture(scope="module", params=ARMS.values(), ids=ARMS)
+@pytest.fixture(
+    scope="module", params=[pytest.param(arm, marks=SELDOM.get(name, ())) for name, arm in ARMS.items()], ids=ARMS
+)
 def arm(request):
     gravity, driven = request.param
     text = on_elastic_base(find("arm_7r")[0], STIFFNESS, DAMPING, 40.0, 2.0)
