@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
+from collections.abc import Iterable
 
 import flexarm_core
 from flexarm_core.errors import ConfigError, FlexarmError
@@ -65,6 +67,12 @@ def main() -> None:
         sys.exit(EXIT_INTERRUPTED)
 
 
+def _meant(wrong: str, valid: Iterable[str]) -> str:
+    from flexarm_tools.yaml_file.document import nearest  # imported only where something is wrong
+
+    return nearest(wrong, valid)
+
+
 def run_command(arguments: list[str]) -> int:
     """Run one command line; return its exit status."""
     parser = argparse.ArgumentParser(prog="flexarm", description="Robot arms that bend and arms on things that bend.")
@@ -85,10 +93,14 @@ def run_command(arguments: list[str]) -> int:
         parser.print_help()
         return 0
     if not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
-        from flexarm_tools.yaml_file.document import nearest
-
-        raise ConfigError(f"there is no command '{arguments[0]}'; {nearest(arguments[0], COMMANDS)}see flexarm --help")
-    options = parser.parse_args(arguments)
+        raise ConfigError(f"there is no command '{arguments[0]}'; {_meant(arguments[0], COMMANDS)}see flexarm --help")
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        shown = commands.choices[options.command].format_usage()
+        meant = _meant(unknown[0], re.findall(r"--[\w-]+", shown))
+        raise ConfigError(
+            f"{options.command} does not know '{unknown[0]}'; {meant}see flexarm {options.command} --help"
+        )
     if getattr(options, "no_xacro", False):
         os.environ[NO_XACRO] = "1"  # the child processes inherit it
     return COMMANDS[options.command].run(options)

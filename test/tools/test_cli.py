@@ -136,6 +136,18 @@ def test_a_slip_of_the_pen_is_answered_by_what_was_meant():
         done.returncode == 2
         and done.stderr == "flexarm: there is no command 'rnu'; did you mean 'run'? see flexarm --help\n"
     )
+    for given, said in (
+        (("run", "first.yaml", "--real-tme"), "run does not know '--real-tme'; did you mean '--real-time'?"),
+        (("check", "arm.urdf", "--wirte", "x"), "check does not know '--wirte'; did you mean '--write'?"),
+        (("demo", "planar", "twice"), "demo does not know 'twice'; see flexarm demo --help"),
+    ):
+        with pytest.raises(FlexarmError, match=re.escape(said)):
+            run_command(list(given))
+
+
+def test_a_folder_that_is_not_there_is_said_before_the_dry_runs(tmp_path):
+    with pytest.raises(FlexarmError, match="there is no folder"):
+        run_command(["check", str(tmp_path / "arm.urdf"), "--write", str(tmp_path / "none" / "first.yaml")])
 
 
 def test_a_bare_command_shows_its_help_and_a_list_of_demos_their_titles():

@@ -48,7 +48,9 @@ def load_robot_description(path: str | Path, arguments: dict[str, str] | None = 
     """
     path = Path(path)
     if not path.is_file():
-        raise RobotDescriptionError(f"robot description '{path}' does not exist")
+        raise RobotDescriptionError(
+            f"robot description '{path}' {'is a folder or a device, not a file' if path.exists() else 'does not exist'}"
+        )
     text = read_text(path, "robot description", MOST_CHARACTERS, RobotDescriptionError)
     if path.suffix != ".xacro":
         if arguments:

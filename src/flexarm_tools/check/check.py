@@ -58,6 +58,8 @@ def check_robot(
     """
     if write is not None and write.exists():
         raise ConfigError(f"'{write}' exists and stays as it is: choose another name, or remove it")
+    if write is not None and not write.parent.is_dir():
+        raise ConfigError(f"'{write}' cannot be written: there is no folder '{write.parent}'")
     try:
         text = load_robot_description(path, arguments)
     except FlexarmError as error:

@@ -100,6 +100,8 @@ def test_an_unknown_tool_frame_is_refused_with_the_list_of_links(planar_3r_text)
 def test_a_missing_file_and_a_broken_xacro_are_reported(tmp_path):
     with pytest.raises(RobotDescriptionError, match="does not exist"):
         load_robot_description(tmp_path / "none.urdf")
+    with pytest.raises(RobotDescriptionError, match="is a folder or a device, not a file"):
+        load_robot_description(tmp_path)
     broken = tmp_path / "broken.urdf.xacro"
     broken.write_text('<robot name="a" xmlns:xacro="http://ros.org/wiki/xacro"><xacro:nothing/></robot>')
     with pytest.raises(RobotDescriptionError, match="xacro cannot expand.*nothing"):
