@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -95,23 +94,39 @@ def stepped(tmp_path, monkeypatch) -> Callable[[], None]:
     return step
 
 
+class Machine:
+    """Its own clock, and by how much it lets every sleeper wait longer than asked; stands for the module ``time``."""
+
+    def __init__(self) -> None:
+        self.now, self.late = 0.0, 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(0.001)
+        self.now += seconds + self.late
+
+
 def test_it_says_by_how_much_it_is_late_and_looks_no_more_once_it_has_ended(monkeypatch):
-    late: list[float] = []
-    slow = SimpleNamespace(sleep=lambda seconds: time.sleep(seconds + 0.04), monotonic=time.monotonic)
-    monkeypatch.setattr(watchdog, "time", slow)  # the machine lets it wait
-    dog = watchdog.Watchdog(late.append)
-    dog.begin()
-    time.sleep(0.3)
-    dog.end()
-    count = len(late)
-    assert count >= 2 and min(late) > 0.03
-    time.sleep(0.1)
-    assert len(late) == count
-    monkeypatch.undo()
-    dog.begin()
-    time.sleep(0.5)
-    dog.end()
-    assert len(late) - count > 15  # every 10 ms, and more seldom on a crowded machine
+    machine, said = Machine(), []
+    monkeypatch.setattr(watchdog, "time", machine)
+    dog = watchdog.Watchdog(said.append)
+    for late in (0.04, 0.0):
+        machine.late, count, begun = late, len(said), machine.now
+        dog.begin()
+        deadline = time.monotonic() + 60.0
+        while len(said) < count + 20:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        dog.end()
+        looks = len(said) - count
+        assert np.allclose(said[count:], late, atol=1e-9)
+        # the last wait may have been for the end
+        assert looks <= round((machine.now - begun) / (watchdog.PERIOD + late)) <= looks + 1
+        time.sleep(0.05)
+        assert len(said) == count + looks
+    assert watchdog.PERIOD == 0.01  # [s]
 
 
 def test_a_step_of_the_system_clock_does_not_delay_the_stop(live, shared, stepped):

@@ -78,6 +78,7 @@ def test_figure_12_a_hit_on_the_way_is_damped_and_the_arm_returns_to_its_path():
     assert np.abs(run.position[-1, 1] - START[1]) > 2.0 * np.pi, "it went round"
 
 
+@pytest.mark.long
 def test_figure_12_without_feedback_the_motion_does_not_touch_the_vibration():
     run, motion = figure_12(VelocityLawConfig(0.0, 50.0, 50.0, drive_lag=OURS_PATH.drive_lag), duration=5.0)
     after = run.time > 2.06

@@ -20,6 +20,7 @@ from flexarm_nodes.docs.parameters import markdown
 from flexarm_nodes.registry import added_stages, parameters_of
 from flexarm_tools.process.progress import Progress
 from flexarm_tools.run.composition import compose_simulation, in_one_process, stage_nodes
+from flexarm_tools.run.in_process import run_in_process
 from flexarm_tools.run.runner import run_scenario
 from flexarm_tools.scenario.file import load_scenario
 from flexarm_tools.scenario.scenario import NodeSpec
@@ -64,7 +65,7 @@ def test_it_runs_alone_and_in_one_process_alike_and_filters_as_another_library_d
     scenario = load_scenario(PACKAGE / "scenario.yaml")
     composed = in_one_process(scenario)
     assert [node.executable for node in composed.nodes] == ["control_loop"]
-    runs = [run_scenario(run, Progress("test"), tmp_path / str(k)) for k, run in enumerate((scenario, composed))]
+    runs = [run_scenario(scenario, Progress("test"), tmp_path), run_in_process(scenario, Progress("test"))]
     for run in runs:
         assert (run.lost_samples, run.lockstep_timeouts, run.watchdog_stops) == (0, 0, 0)
     one, other = runs

@@ -73,9 +73,7 @@ def test_random_wrong_bases_are_stable_in_every_posture_that_was_drawn(run):
     assert without > 0 or run not in ("planar_3r/push_damped", "wheel_3r/reactionless")
 
 
-@pytest.mark.parametrize(
-    "run", ["planar_3r/push_damped", pytest.param("wheel_3r/reactionless", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("run", ["planar_3r/push_damped", "wheel_3r/reactionless"])
 def test_a_soft_base_is_not_thrown_by_the_whole_chain(run):
     one = drawn(run, np.random.default_rng(1))
     soft = replace(one, stiffness=(0.7,) * len(one.stiffness), mass=1.0, damping=(1.0,) * len(one.damping))
