@@ -433,6 +433,25 @@ PLANTED = (
         f"{CORE_TESTS}/test_arrivals.py::test_a_clock_that_steps_back_is_seen_before_states_count_as_lost",
     ),
     Planted(
+        "the forecast before the first effort counts as a measurement", f"{GATE}/observed_dynamics.py",
+        "self._filled, self._escapes, self._loaded = float(effort is None), False, False",
+        "self._filled, self._escapes, self._loaded = 0.0, False, False",
+        f"{CORE_TESTS}/test_observed_dynamics.py"
+        "::test_bent_links_that_drives_let_go_push_the_joints_and_are_no_load",
+    ),
+    Planted(
+        "an overdue set point is not replaced", f"{GATE}/commands.py",
+        'if self.law.mode != "position" or before is None', 'if True or before is None',
+        f"{CORE_TESTS}/test_gate.py"
+        "::test_a_position_drive_whose_references_are_lost_slows_down_at_the_limit_and_not_at_once",
+    ),
+    Planted(
+        "a late reference moves on from the set point that filled in for it", f"{GATE}/commands.py",
+        "            self.law.take_back()\n", "            pass\n",
+        f"{CORE_TESTS}/test_gate.py"
+        "::test_a_reference_that_comes_after_the_next_state_takes_the_place_of_the_set_point_that_filled_in",
+    ),
+    Planted(
         "set points make up at once for the time without states", f"{GATE}/commands.py",
         'if not self._config.lockstep and (goes_on or law.mode == "effort"):', "if not self._config.lockstep:",
         f"{CORE_TESTS}/test_gate.py::test_set_points_do_not_make_up_for_the_time_in_which_no_state_came",

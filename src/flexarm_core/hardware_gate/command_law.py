@@ -117,6 +117,7 @@ class CommandLaw:
         self.limited: tuple[str, ...] = ()
         self._lag = np.zeros(self._model.n)
         self._advanced = False
+        self._before = self._newest  # before the newest command
         self._start: Array | None = None  # position from which the first set point moves on
         if self._smooth is not None:
             self._smooth.reset()
@@ -137,7 +138,7 @@ class CommandLaw:
 
     def remember(self, command: Array, dt: float) -> Array:
         """Store a command (n,) that is now in force, ``dt`` [s] after the last one, and return it."""
-        rate = self.rate
+        rate, self._before = self.rate, self._newest
         if self.mode == "position":
             before = self._start if self.command is None else self.command
             if before is not None:
@@ -148,6 +149,17 @@ class CommandLaw:
             self._ramp.acceleration = (self.rate - rate) / dt
         self.command, self._advanced = command, True
         return command
+
+    def take_back(self) -> None:
+        """Forget the newest command, as another one takes its place in the same period."""
+        self.command, self.rate, acceleration = self._before
+        if self._ramp is not None:
+            self._ramp.acceleration = acceleration
+
+    @property
+    def _newest(self) -> tuple[Array | None, Array, Array]:
+        """Command in force, its rate, and the acceleration of that."""
+        return self.command, self.rate, self._no_friction if self._ramp is None else self._ramp.acceleration
 
     def caused(self, state: ArmState) -> tuple[Array, Array]:
         """Return velocity and acceleration (n,) that the command in force should cause despite friction."""

@@ -15,7 +15,9 @@ from flexarm_core.hardware_gate.speed_watch import CREEPING
 from flexarm_core.hardware_gate.timing import Timing
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.drive_terms import DriveTerms
-from flexarm_core.types import ArmState, Array
+from flexarm_core.types import ArmState, Array, JointReference
+
+SAME = 0.99  # periods in which a set point may take the place of another
 
 
 class Commands:
@@ -75,6 +77,7 @@ class Commands:
         self._seen: ArmState | None = None
         self._predicted: ArmState | None = None  # while none is seen
         self._bridges = False  # whether the newest command was given without a believed state
+        self._filled = self._fills = False  # whether an overdue set point was replaced, and whether in this period
         self._prediction.reset()
         self.restart()
 
@@ -86,7 +89,7 @@ class Commands:
     def see(self, state: ArmState, turned: Array | None) -> None:
         """Go on from a believed state, reported in other turns, farther by ``turned`` (n,)."""
         self._turned, self._seen, self._predicted, self._looked_ahead = turned, state, None, False
-        self._bridges = False
+        self._bridges = self._fills = False
         if self.blind:
             self.blind = False
             self.law.braking.see(state.position)
@@ -128,8 +131,29 @@ class Commands:
             lost = lost or not self.is_predictable(state, min(2.0 * silence, timeout))
         return lost
 
+    def fill(self, state: ArmState, before: ArmState | None) -> Array | None:
+        """Give the set point (n,) towards rest if the state before this one has not been answered; None: it has.
+
+        A position drive halts a joint at its last set point, harder than the limits of acceleration allow. If the
+        answer still comes in this period, it takes the place of this set point.
+        """
+        if self.law.mode != "position" or before is None or self.answered in (None, before.stamp):
+            return None
+        if not self._filled:
+            self.law.braking.reset()
+        self._filled = True
+        command = self.bridge(state, brakes=True, bears=False)
+        self._fills, self._bridges = command is not None, False
+        return command
+
+    def follow(self, reference: JointReference, state: ArmState) -> Array:
+        """Return the command (n,) nearest to a reference that respects every limit."""
+        self._take_back()
+        return self.law.follow(getattr(reference, self.law.mode), reference.friction, state, self._timing.age)
+
     def brake(self, state: ArmState) -> Array:
         """Return the command (n,) that brakes the arm; restart set points there if the arm did not follow them."""
+        self._take_back()
         law, timing = self.law, self._timing
         if self.rebase and law.mode == "position" and not law.rate.any() and self._is_slower(AT_REST, state.velocity):
             self.rebase = False
@@ -177,6 +201,11 @@ class Commands:
         rest = self._prediction.rest() or state
         return self._commanded(self._model.gravity_effort(rest) + self.law.load(state), rest, self._model.n * [0.0])
 
+    def _take_back(self) -> None:
+        if self._fills and self._timing.now() - self._given_at < SAME * self._config.period:
+            self.law.take_back()
+        self._fills = False
+
     def since(self, state: ArmState) -> float:
         """Return the time since the previously answered state [s], at most 1 s."""
         if self.answered is None:
@@ -185,7 +214,7 @@ class Commands:
 
     def answer(self, state: ArmState, command: Array) -> Array | None:
         """Give a command (n,) that answers a state."""
-        self.answered = state.stamp
+        self.answered, self._filled = state.stamp, False
         return self.give(command, self._config.period)
 
     def give(self, command: Array, dt: float) -> Array | None:

@@ -41,6 +41,8 @@ from flexarm_core.robot.drive_terms import DriveTerms
 from flexarm_core.turns import TurnCount
 from flexarm_core.types import ArmState, Array, JointReference
 
+OVERDUE = 2.0  # periods without a state after which a position drive gets the next set point
+
 
 class HardwareGate:
     """Turns joint references into commands that respect every limit, or into a controlled stop.
@@ -193,6 +195,9 @@ class HardwareGate:
         if machine.stopped:
             return self._brake(state)
         if machine.state is GateState.RUNNING and not self.config.lockstep:
+            filled = commands.fill(state, before)
+            if filled is not None:
+                return filled
             held = commands.law.judge_held(state, timing.age)  # no answer to the state: its reference may still arrive
             return None if held is None else commands.give(held, self.config.period)
         return None
@@ -246,7 +251,7 @@ class HardwareGate:
             command = self._brake_unled(reason)
             if command is not None or silence <= self._patience:
                 return command
-        elif silence <= self._patience or commands.law.mode != "effort":
+        elif not self._is_overdue(silence):
             return None
         return self._unseen(state, brakes=machine.state is not GateState.RUNNING)
 
@@ -464,7 +469,7 @@ class HardwareGate:
             return None
         if waits:
             return self._brake(state)
-        command = law.follow(getattr(reference, law.mode), reference.friction, state, self._timing.age)
+        command = commands.follow(reference, state)
         if machine.state is not GateState.RUNNING:
             self._run()
         if effort:
@@ -503,6 +508,11 @@ class HardwareGate:
 
     def _brake(self, state: ArmState) -> Array | None:
         return self._commands.answer(state, self._commands.brake(state))
+
+    def _is_overdue(self, silence: float) -> bool:
+        """Return whether a command is due without a state: a drive keeps a velocity, but halts at its last position."""
+        mode = self._commands.law.mode
+        return mode != "velocity" and silence > (self._patience if mode == "effort" else OVERDUE * self.config.period)
 
     def _unseen(self, state: ArmState, *, brakes: bool) -> Array | None:
         """Return the command (n,) after the newest believed state: predict the motion, or bring set points to rest."""

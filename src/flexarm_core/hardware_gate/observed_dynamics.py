@@ -109,7 +109,7 @@ class ObservedDynamics:
         self._memory[:], self._scalars[:] = 0.0, (FIRST, 0.0, 0.0, 0.0)
         self._stamp = None
         self._count = PRIOR  # number of samples that the low passes are the mean of
-        self._filled = 0.0  # weight of measurements in z and w; the rest is from before the first
+        self._filled = 0.0  # weight of measurements and forecasts in z; the rest was not known
         self._load.reset()
         self._rested = 0.0  # time since a joint escaped [s]
         self._calm = 0.0  # time without an escape since a load was last forgotten [s]
@@ -225,7 +225,7 @@ class ObservedDynamics:
                 self._memory[W], self._memory[Z] = 0.0, self._dynamics.model.forward_dynamics(state, damped)
             else:
                 self._memory[W] = effort - gravity
-            self._filled, self._escapes, self._loaded = 0.0, False, False
+            self._filled, self._escapes, self._loaded = float(effort is None), False, False
             self._count, self._memory[EXERTED] = PRIOR, self._memory[W]
             self._load.pause()
             return
@@ -275,7 +275,7 @@ def _observe(
 
     Returns whether a joint escapes.
 
-    ``inertia``: (n, n) ``H``; ``filtered``: time constant of the low passes [s]; ``filled``: weight of measurements in
+    ``inertia``: (n, n) ``H``; ``filtered``: time constant of the low passes [s]; ``filled``: weight of what is known in
     ``z``; ``least``, ``most``: bounds of the share of the inertia.
     """
     new, kept, slowly = 1.0 - np.exp(-dt / filtered), np.exp(-dt / MEMORY), 1.0 - np.exp(-dt / STEADY)

@@ -286,13 +286,84 @@ def test_set_points_do_not_make_up_for_the_time_in_which_no_state_came(planar_3r
         reference = JointReference(tick * 1_000_000, position=position + PERIOD * rate, velocity=rate)
         before = gate.on_reference(reference)
     assert gate.status.state is GateState.RUNNING
-    led, given, seen, passed = gate._commands.law.rate.copy(), [before], now, np.array([[PERIOD], [0.01], [0.01]])
+    led, given, seen = gate._commands.law.rate.copy(), [before], now
     for tick in range(1, 12):
         now = seen + 0.01 * tick
         given += [] if (answer := gate.on_tick()) is None else [answer]
+    passed = np.array([[PERIOD], *[[0.01]] * (len(given) - 2)])
     rates = given[1:] if mode == "velocity" else np.diff(given, axis=0) / passed
     slower = -np.diff(np.abs([led, *rates]), axis=0)
-    assert gate.status.blind and slower == pytest.approx(ACCELERATION * passed * np.ones(3))
+    share = slower / (ACCELERATION * passed)  # the stop begins softly, as the base bends
+    assert gate.status.blind and share[0] == pytest.approx(np.ones(3)) and ((share > 0.5) & (share < 1.0 + 1e-6)).all()
+
+
+class Clock:
+    """Time of a gate."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        """Return the time [s]."""
+        return self.now
+
+
+def lead(model: ArmModel, missing=(), late=(), unheard=()) -> tuple[HardwareGate, np.ndarray, np.ndarray]:
+    """Lead position drives; references to these ticks are missing, or come after the next state, or states are missing.
+
+    Returns:
+        The gate; set points in force at each tick, and velocities of the joints.
+    """
+    clock, at, goal, base, waits = Clock(), np.full(3, 0.1), np.full(3, 0.1), np.zeros(model.m), None
+    gate = make_gate(model, lockstep=False, clock=clock, command_mode="position")
+    commands, velocities = [at], [0.0 * at]
+    for tick in range(1, 1000):
+        clock.now = tick * PERIOD
+        state = ArmState(round(tick * PERIOD * 1e9), at, velocities[-1], base, base)
+        heard = tick not in unheard
+        given = [gate.on_state(state) if heard else None, None if waits is None else gate.on_reference(waits)]
+        goal, waits = goal + min(tick * PERIOD / 0.5, 1.0) * LED * PERIOD, None
+        reference = JointReference(state.stamp, position=goal)
+        if tick in late:
+            waits = reference
+        elif heard and tick not in missing:
+            given.append(gate.on_reference(reference))
+        given.append(gate.on_tick() if tick % 2 == 0 else None)
+        commands.append(next((one for one in reversed(given) if one is not None), commands[-1]))
+        moved = at + (1.0 - np.exp(-80.0 * PERIOD)) * (commands[-1] - at)
+        velocities.append((moved - at) / PERIOD)
+        at = moved
+    return gate, np.array(commands), np.array(velocities)
+
+
+LED, AT_MOST = np.array([0.6, -0.4, 0.3]), 1.001 * ACCELERATION * PERIOD
+
+
+def test_a_position_drive_whose_references_are_lost_slows_down_at_the_limit_and_not_at_once(planar_3r):
+    """It halts a joint at its last set point; a stop that began only then would set it in motion again."""
+    gate, commands, velocities = lead(planar_3r, missing=range(690, 1000))
+    assert gate.status.state is GateState.STOPPING and "no joint reference" in gate.status.reason
+    rates = np.diff(commands, axis=0) / PERIOD
+    assert np.abs(np.diff(rates[690:], axis=0)).max() <= AT_MOST and not rates[-1].any()
+    assert np.abs(np.diff(velocities, axis=0)).max() <= 1.05 * AT_MOST + 0.08 * 0.6  # one period of the drive alone
+
+
+def test_a_position_drive_is_led_on_towards_rest_while_states_are_missing(planar_3r):
+    gate, _, velocities = lead(planar_3r, unheard=range(700, 750))
+    assert gate.status.state is GateState.RUNNING
+    assert np.abs(np.diff(velocities, axis=0)).max() <= 0.18 * 0.6  # two periods of the drive alone
+
+
+def test_one_lost_reference_costs_a_position_drive_no_more_than_its_own_period(planar_3r):
+    gate, _, velocities = lead(planar_3r, missing=range(700, 1000, 25))
+    assert gate.status.state is GateState.RUNNING
+    assert np.abs(velocities[700:] - LED).max() <= 0.08 * 0.6 + 2.0 * AT_MOST
+
+
+def test_a_reference_that_comes_after_the_next_state_takes_the_place_of_the_set_point_that_filled_in(planar_3r):
+    """Both set points of one period would be two steps: twice the velocity."""
+    _, commands, velocities = lead(planar_3r, late=range(700, 1000))
+    assert np.abs(np.diff(commands[702:], axis=0) / PERIOD - LED).max() <= AT_MOST
+    assert np.abs(velocities[700:] - LED).max() <= 0.08 * 0.6 + 2.0 * AT_MOST
 
 
 def test_the_stop_for_lost_references_answers_the_newest_state_at_once(planar_3r):

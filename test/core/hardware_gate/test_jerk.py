@@ -120,13 +120,15 @@ class Driven:
         if self.mode == "velocity":
             self.at = self.at + self.rate * self.period
         rate = self.rate if self.moved or self.mode == "velocity" else 0.0 * self.rate
-        self.moved = False
+        self.moved, self.before = False, (self.at, self.rate, self.acceleration)
         return ArmState(round(self.now * 1e9), self.at, rate, self.base, self.base)
 
     def take(self, command) -> None:
-        """Move as commanded; fail if a limit is broken."""
+        """Move as commanded, in the place of an earlier command of this period; fail if a limit is broken."""
         if command is None:
             return
+        if self.mode == "position":
+            self.at, self.rate, self.acceleration = self.before
         limits, before, was, self.moved = self.limits, self.rate, self.acceleration, True
         self.rate = command if self.mode == "velocity" else (command - self.at) / self.dt
         self.at = self.at if self.mode == "velocity" else command

@@ -17,9 +17,11 @@ from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.observed_dynamics import ObservedDynamics
 from flexarm_core.hardware_gate.state_machine import GateState
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.load import load_robot_description
 from flexarm_core.types import ArmState, JointReference
 
 PERIOD, STEPS, NONE = 0.002, 8, np.zeros(0)
+ROOT = Path(__file__).resolve().parents[3]
 UR10 = Path(pin.__file__).parents[4] / "share/example-robot-data/robots/ur_description/urdf/ur10_robot.urdf"
 POSTURE = np.array([0.3, -1.2, 1.4, -0.4, -1.1, 0.5])
 
@@ -176,6 +178,21 @@ def test_a_told_arm_without_a_load_learns_none():
         effort = arm.bearing + arm.inertia @ rng.uniform(-5.0, 5.0, 6)
         arm.step(effort)
     assert np.linalg.eigvals(np.linalg.solve(arm.inertia, arm.inertia + observed.load)).real.max() < 1.2
+
+
+def test_bent_links_that_drives_let_go_push_the_joints_and_are_no_load():
+    """What a low pass holds from before the first effort is the model's forecast, not a part of one measurement."""
+    model = ArmModel(load_robot_description(ROOT / "urdf" / "flexible_3r.urdf.xacro"), "tool0", (0.0, 0.0, 0.0))
+    limits = JointLimits(
+        model.lower, model.upper, model.velocity_limit, np.full(3, 20.0), model.effort_limit, np.full(3, np.inf)
+    )
+    observed, none = ObservedDynamics(JointDynamics(model), limits, 0.001, slowest=2.0), np.zeros(3)
+    bent = ArmState(0, np.array([-0.3, -0.4, -0.8]), none, np.full(model.m, 0.003), np.zeros(model.m))
+    observed.observe(bent, None)
+    pushed = model.forward_dynamics(bent, none)
+    observed.observe(replace(bent, stamp=1_000_000, velocity=0.001 * pushed), none)
+    lacking = np.abs(model.blocks(bent).H_m @ pushed)
+    assert lacking.max() > 1.0 and (np.abs(observed.lasting) < 0.01 * lacking.max()).all()
 
 
 @pytest.mark.parametrize(("load", "push"), [(0.0, 1.0), (5.0, 0.0)])
