@@ -19,6 +19,7 @@ from flexarm_core.types import Array, JointReference
 SHORTEST = 0.1  # [s] least time in which a difference fades
 SHARE = 0.5  # of velocity and acceleration limit that a fading difference may take
 LONGER = 1.2  # factor by which the time is prolonged until that holds
+SWING = 0.07  # largest velocity of a quintic from an acceleration to rest, relative to that and to its duration
 _INNER = np.linspace(0.05, 0.95, 10)
 
 
@@ -72,6 +73,8 @@ class Followed:
         self._approach: Array | None = None
         if now < first:
             self._approach = _approach((first - now) * 1e-9, motion, spline, limits)
+            if self._approach is None:  # the joints are not there in time: the way from where they are tells no speed
+                self._spline = spline.by_itself()
         self._tail: Stopped | None = None
         position, velocity, acceleration = spline.end()
         if velocity.any():
@@ -132,31 +135,39 @@ class Piece:
         self.begin, self.course = begin, course
         away = tuple(one - other for one, other in zip(before, course.sample(begin), strict=True))
         self.offset: Array = away[0]
-        self._fade: Array | None = None
-        self._duration = 0.0
+        self._fades: tuple[tuple[Array, float], ...] = ()
         if any(np.abs(one).max() > 1e-12 for one in away):
-            self._fade, self._duration = _fading((away[0], away[1], away[2]), limits)
-        self.end = max(course.end, begin + round(self._duration * 1e9))
+            self._fades = _fadings((away[0], away[1], away[2]), limits)
+        self.end = max(course.end, *(begin + round(duration * 1e9) for _, duration in self._fades), 0)
 
     def sample(self, stamp: int) -> Motion:
         """Return the motion at a stamp [ns]."""
         motion, time = self.course.sample(stamp), (stamp - self.begin) * 1e-9
-        if self._fade is None or time >= self._duration:
-            return motion
-        fading = polynomial(self._fade, time)
-        return motion[0] + fading[0], motion[1] + fading[1], motion[2] + fading[2]
+        for fade, duration in self._fades:
+            if time < duration:
+                fading = polynomial(fade, time)
+                motion = motion[0] + fading[0], motion[1] + fading[1], motion[2] + fading[2]
+        return motion
 
 
-def _fading(away: Motion, limits: Limits) -> tuple[Array, float]:
-    """Return coefficients of a polynomial from a motion to zero, and its duration [s]."""
+def _fadings(away: Motion, limits: Limits) -> tuple[tuple[Array, float], ...]:
+    """Return coefficients of polynomials from a motion to zero, and their durations [s].
+
+    Position and velocity fade as slowly as the limits ask. An acceleration fades by itself, at once: over a longer time
+    it would move the joints, by more the longer it is.
+    """
     nothing = np.zeros(len(away[0]))
+    still = (nothing, nothing, nothing)
+    speed = float((SWING * np.abs(away[2]) / (SHARE * limits.velocity)).max())
+    brief = SHORTEST / max(1.0, SHORTEST * speed)
+    sudden = quintic(np.array([brief]), (nothing, nothing, away[2]), still), brief
     duration = SHORTEST
     most = SHARE * limits.velocity + np.abs(away[1]), SHARE * limits.acceleration + np.abs(away[2])
     while True:  # ends: the polynomial becomes slower
-        found = quintic(np.array([duration]), away, (nothing, nothing, nothing))
+        found = quintic(np.array([duration]), (away[0], away[1], nothing), still)
         samples = [polynomial(found, share * duration) for share in _INNER]
         if not any((np.abs(v) > most[0]).any() or (np.abs(a) > most[1]).any() for _, v, a in samples):
-            return found, duration
+            return sudden, (found, duration)
         duration *= LONGER
 
 

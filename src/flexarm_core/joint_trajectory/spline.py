@@ -9,7 +9,7 @@ spline (Fritsch, Butland 1984): all points are passed, and no joint leaves the i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ class Spline:
         acceleration: (p, n) accelerations of the points, zero where none are given [rad/s^2 | m/s^2].
         accelerated: (p,) bool, whether a point has velocities and accelerations.
         coefficients: (p - 1, 6, n) of ascending powers of the time [s] since the first point of the segment.
+        guessed: whether the velocity of the first point depends on where the joints were before.
     """
 
     times: NDArray[np.int64]
@@ -39,6 +40,7 @@ class Spline:
     acceleration: Array
     accelerated: NDArray[np.bool_]
     coefficients: Array
+    guessed: bool = False
 
     def sample(self, time: int) -> Motion:
         """Return the motion at a time [ns]: before the first point at its velocity, behind the last one at rest."""
@@ -60,7 +62,17 @@ class Spline:
             return self
         moved = self.coefficients.copy()
         moved[:, 0] += by
-        return Spline(self.times, self.position + by, self.velocity, self.acceleration, self.accelerated, moved)
+        return replace(self, position=self.position + by, coefficients=moved)
+
+    def by_itself(self) -> Spline:
+        """Return the spline with a velocity of the first point that depends on the next one alone, if it is guessed."""
+        if not (self.guessed and len(self.coefficients)):
+            return self
+        h = np.diff(self.times[:2])[:, None] * 1e-9
+        velocity, coefficients = self.velocity.copy(), self.coefficients.copy()
+        velocity[:1] = np.diff(self.position[:2], axis=0) / h
+        coefficients[:1] = cubic(h, (self.position[:1], velocity[:1]), (self.position[1:2], velocity[1:2]))
+        return replace(self, velocity=velocity, coefficients=coefficients)
 
     def extremes(self) -> tuple[Array, Array]:
         """Return positions and velocities (.., n) at SAMPLES places of each segment, and at the last point."""
@@ -158,7 +170,8 @@ def fitted(
         lines = np.stack((q[:-1], slope, *[still] * 4), axis=-2)
         curved = has_velocity[:-1] & has_velocity[1:]
         coefficients = np.where(curved[:, None, None], coefficients, lines)
-    return Spline(times, position, velocity, acceleration, accelerated, coefficients)
+    guessed = not linear and times[0] > 0 and not has_velocity[0]
+    return Spline(times, position, velocity, acceleration, accelerated, coefficients, bool(guessed))
 
 
 def _monotone(h: Array, position: Array, before: Array | None) -> Array:

@@ -364,3 +364,33 @@ def test_a_gap_of_states_ends_the_goal():
     rest = arm.position.copy()
     arm.run(20)
     assert np.array_equal(arm.position, rest)
+
+
+@pytest.mark.parametrize("first", [[0.03], [0.0, 0.03], [0.0, 0.03, -0.06]])
+@pytest.mark.parametrize("seed", range(3))
+def test_chunks_that_agree_are_followed_however_they_begin_and_come(first, seed):
+    """Their first points are now, a step later or some already past, and they come each 60 to 160 ms.
+
+    What the joints are behind a chunk fades: acceleration at once, as it grew with the time in which all faded.
+    """
+    arm, rng, due, wanted = Arm(limit=3.0), np.random.default_rng(seed), 0, []
+    way = np.array([0.3, -0.15, 0.2])
+    begin = arm.stamp
+
+    def at(time):
+        return np.sin(0.8 * np.pi * time) * way
+
+    for _ in range(3000):
+        arm.run(1)
+        time = (arm.stamp - begin) * 1e-9
+        wanted.append(at(time))
+        if arm.stamp >= due:
+            due = arm.stamp + int(rng.integers(60, 160)) * 1_000_000
+            since = float(rng.choice(first))
+            stamp = arm.stamp + round(1e9 * min(since, 0.0)) if since < 0.0 else 0
+            after = max(since, 0.0) + 0.03 * np.arange(8)
+            arm.ask(points(after, [at(time + min(since, 0.0) + late) for late in after], stamp=stamp))
+    position, velocity, _ = map(np.array, zip(*arm.motion[1:], strict=True))
+    assert np.abs(velocity).max() < 3.6 and np.abs(position - wanted).max() < 0.4
+    away = np.abs(np.diff(position, axis=0) / (1e-9 * STEP) - 0.5 * (velocity[1:] + velocity[:-1]))
+    assert away.max() < 0.3  # one motion, without a jump
