@@ -89,7 +89,7 @@ def with_prefixes(text: str) -> str:
 
     A default namespace and empty lines at the start, of which those readers know nothing either, are taken away.
     """
-    text = re.sub(r"(<robot\b[^>]*?)\sxmlns=(\"[^\"]*\"|'[^']*')", r"\1", text.lstrip(), count=1)
+    text = re.sub(r"(<robot\b[^>]*?)\sxmlns=(\"[^\"]*\"|'[^']*')", r"\1", re.sub(r"\A\s+", "", text), count=1)
     declared = {"xml", "xmlns", *re.findall(r"\bxmlns:([\w.-]+)", text)}
     used = sorted(set(re.findall(r"[<\s]([A-Za-z_][\w.-]*):[\w.-]+(?=[\s=/>])", text)) - declared)
     names = "".join(f' xmlns:{prefix}="{prefix}"' for prefix in used)
