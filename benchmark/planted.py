@@ -440,6 +440,12 @@ PLANTED = (
         "::test_bent_links_that_drives_let_go_push_the_joints_and_are_no_load",
     ),
     Planted(
+        "an arm that others hold has a load", f"{GATE}/observed_dynamics.py",
+        "if doubted or self._held:", "if doubted:",
+        f"{CORE_TESTS}/test_observed_dynamics.py"
+        "::test_an_arm_that_others_hold_has_no_load_whatever_is_asked_of_it",
+    ),
+    Planted(
         "an overdue set point is not replaced", f"{GATE}/commands.py",
         'if self.law.mode != "position" or before is None', 'if True or before is None',
         f"{CORE_TESTS}/test_gate.py"

@@ -23,7 +23,8 @@ hand, which is the opposite. If no single load explains what was seen (:attr:`To
 less than FILTER samples) and a joint escapes, a load was lost, and the effort that bore it throws the wrist within some
 periods. Then ``z`` and ``w`` are means since the contradiction began, and the next effort is right at once. If no joint
 escapes for RESTED while the contradiction grows as fast, what was seen is forgotten, too: a load that is not there any
-more, mixed with what was seen since, would throw the arm later.
+more, mixed with what was seen since, would throw the arm later. No load is sought from then on until the arm moves: if
+others hold it, as a brake, changes of the efforts move nothing, which looks like an inertia beyond measure.
 
 The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
 ``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . G^-1 y)`` is 1 for the right
@@ -112,6 +113,7 @@ class ObservedDynamics:
         self._filled = 0.0  # weight of measurements and forecasts in z; the rest was not known
         self._load.reset()
         self._rested = 0.0  # time since a joint escaped [s]
+        self._held = False  # whether no load explains how the arm rests: others hold it, until it moves
         self._calm = 0.0  # time without an escape since a load was last forgotten [s]
         self._escapes, self._loaded, self._late = False, False, 0.0
         self.settling = SETTLING * max(FILTER * self._period, self._slowest)
@@ -241,7 +243,9 @@ class ObservedDynamics:
             self._memory, self._scalars, self._table, state.velocity, gravity, effort, self._dynamics.terms(state)[0],
             dt, filtered, self._filled, least, self._most,
         )  # fmt: skip
-        if doubted:
+        if self._held and (np.abs(state.velocity) > ESCAPES * self._table[VELOCITY_LIMIT]).any():
+            self._held = False
+        if doubted or self._held:
             self._load.reset()
             self._escapes = self._loaded = False
         elif not self._bends:
@@ -258,6 +262,7 @@ class ObservedDynamics:
                 self._load.reset()
             elif self._rested > RESTED and self._load.contradiction > SURE * max(since, FILTER):
                 self._load.reset()
+                self._held = True
             elif self._load.lacks and escapes and self._calm > CALM:
                 self._calm = 0.0
                 self._load.reset()

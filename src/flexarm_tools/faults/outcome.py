@@ -15,7 +15,7 @@ REST = 0.05  # fraction of the speed limit up to which a joint is at rest
 POSITION_BAR = 0.02  # [s] at the speed limit: farthest beyond a position limit, apart from what no braking could avoid
 # Times the acceleration limit. In effort mode a joint beyond its speed limit is braked by up to 2.5 times that, masses
 # and friction are others than told; in position mode the servo of the drive catches up with its command.
-ACCELERATION_BAR = {"effort": 2.5, "velocity": 1.2, "position": 3.5}
+ACCELERATION_BAR = {"effort": 2.5, "velocity": 1.2, "position": 2.5}
 
 
 @dataclass(slots=True)

@@ -169,6 +169,20 @@ def test_a_load_that_was_lost_long_ago_does_not_throw_the_arm():
     assert fastest < 0.2  # thrown if what was seen before is kept
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_an_arm_that_others_hold_has_no_load_whatever_is_asked_of_it(seed):
+    """Efforts that move nothing look like an inertia beyond measure, which would correct the first motion."""
+    arm, rng = Loaded(), np.random.default_rng(seed)
+    observed = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD)
+    asked, loads = 0.1 * arm.told.effort_limit * rng.uniform(-1.0, 1.0, 6), []
+    for tick in range(500):
+        share = min(tick / 100, 1.0) - 0.2 * min(max(tick / 100 - 1.0, 0.0), 1.0)
+        state = replace(arm.state, stamp=round(tick * PERIOD * 1e9), velocity=1e-3 * rng.standard_normal(6))
+        observed.observe(state, arm.bearing + share * asked)
+        loads.append(np.abs(observed.load).max())
+    assert not any(loads[300:])
+
+
 def test_a_told_arm_without_a_load_learns_none():
     arm = Loaded()
     observed, effort = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD), arm.bearing
