@@ -810,6 +810,16 @@ PLANTED = (
     ),
     # Joint trajectories
     Planted(
+        "a chunk that begins while the joints move begins at rest", "flexarm_core/joint_trajectory/motion.py",
+        "(now != first or motion[1].any())", "now < first",
+        f"{TRAJECTORIES}::test_chunks_that_agree_are_followed_however_they_begin_and_come",
+    ),
+    Planted(
+        "a difference fades in the shortest time, whatever its size", "flexarm_core/joint_trajectory/motion.py",
+        "if smooth.is_within(fastest + np.abs(velocity), most):", "if True:",
+        "test/core/joint_trajectory/test_fading.py",
+    ),
+    Planted(
         "a trajectory begins when it comes, whatever its stamp", "flexarm_core/joint_trajectory/follower.py",
         "        start = goal.start or stamp\n", "        start = stamp\n", TRAJECTORIES,
     ),

@@ -18,8 +18,7 @@ from flexarm_core.types import Array, JointReference
 
 SHORTEST = 0.1  # [s] least time in which a difference fades
 SHARE = 0.5  # of velocity and acceleration limit that a fading difference may take
-LONGER = 1.2  # factor by which the time is prolonged until that holds
-SWING = 0.07  # largest velocity of a quintic from an acceleration to rest, relative to that and to its duration
+UNLIMITED = 1e9  # [rad/s^2 | m/s^2] acceleration without a limit
 _INNER = np.linspace(0.05, 0.95, 10)
 
 
@@ -73,8 +72,9 @@ class Followed:
         self._approach: Array | None = None
         if now < first:
             self._approach = _approach((first - now) * 1e-9, motion, spline, limits)
-            if self._approach is None:  # the joints are not there in time: the way from where they are tells no speed
-                self._spline = spline.by_itself()
+        if self._approach is None and (now != first or motion[1].any()):
+            # Joints that are not there in time, or move already: their way tells no speed of the first point.
+            self._spline = spline.by_itself()
         self._tail: Stopped | None = None
         position, velocity, acceleration = spline.end()
         if velocity.any():
@@ -135,40 +135,81 @@ class Piece:
         self.begin, self.course = begin, course
         away = tuple(one - other for one, other in zip(before, course.sample(begin), strict=True))
         self.offset: Array = away[0]
-        self._fades: tuple[tuple[Array, float], ...] = ()
-        if any(np.abs(one).max() > 1e-12 for one in away):
-            self._fades = _fadings((away[0], away[1], away[2]), limits)
-        self.end = max(course.end, *(begin + round(duration * 1e9) for _, duration in self._fades), 0)
+        self._fade: _Quintic | _Shortest | None = None
+        self.end = course.end
+        if any(np.abs(one).max() > 1e-12 for one in away[:2]):
+            self._fade = _fading(away[0], away[1], limits)
+            self.end = max(course.end, begin + round(self._fade.duration * 1e9))
 
     def sample(self, stamp: int) -> Motion:
         """Return the motion at a stamp [ns]."""
         motion, time = self.course.sample(stamp), (stamp - self.begin) * 1e-9
-        for fade, duration in self._fades:
-            if time < duration:
-                fading = polynomial(fade, time)
-                motion = motion[0] + fading[0], motion[1] + fading[1], motion[2] + fading[2]
-        return motion
+        if self._fade is None or time >= self._fade.duration:
+            return motion
+        position, velocity, acceleration = self._fade.sample(time)
+        return motion[0] + position, motion[1] + velocity, motion[2] + acceleration
 
 
-def _fadings(away: Motion, limits: Limits) -> tuple[tuple[Array, float], ...]:
-    """Return coefficients of polynomials from a motion to zero, and their durations [s].
+class _Quintic:
+    """A polynomial that takes a position and a velocity to zero in SHORTEST."""
 
-    Position and velocity fade as slowly as the limits ask. An acceleration fades by itself, at once: over a longer time
-    it would move the joints, by more the longer it is.
-    """
-    nothing = np.zeros(len(away[0]))
-    still = (nothing, nothing, nothing)
-    speed = float((SWING * np.abs(away[2]) / (SHARE * limits.velocity)).max())
-    brief = SHORTEST / max(1.0, SHORTEST * speed)
-    sudden = quintic(np.array([brief]), (nothing, nothing, away[2]), still), brief
     duration = SHORTEST
-    most = SHARE * limits.velocity + np.abs(away[1]), SHARE * limits.acceleration + np.abs(away[2])
-    while True:  # ends: the polynomial becomes slower
-        found = quintic(np.array([duration]), (away[0], away[1], nothing), still)
-        samples = [polynomial(found, share * duration) for share in _INNER]
-        if not any((np.abs(v) > most[0]).any() or (np.abs(a) > most[1]).any() for _, v, a in samples):
-            return sudden, (found, duration)
-        duration *= LONGER
+
+    def __init__(self, position: Array, velocity: Array) -> None:
+        nothing = np.zeros(len(position))
+        still = nothing, nothing, nothing
+        self._fade = quintic(np.array([SHORTEST]), (position, velocity, nothing), still)
+
+    def sample(self, time: float) -> Motion:
+        """Return what is left after a time [s]."""
+        return polynomial(self._fade, time)
+
+    def is_within(self, velocity: Array, acceleration: Array) -> bool:
+        """Return whether it needs no more than this velocity (n,) and acceleration (n,)."""
+        samples = [polynomial(self._fade, share * SHORTEST) for share in _INNER]
+        return not any((np.abs(v) > velocity).any() or (np.abs(a) > acceleration).any() for _, v, a in samples)
+
+
+class _Shortest:
+    """The fastest motion of each joint to zero within limits: its velocity is a trapezoid.
+
+    Where it leads depends on position and velocity alone. So if another course begins meanwhile, and the fade anew, it
+    goes on as before. A motion that began anew with the acceleration zero would never get anywhere.
+    """
+
+    def __init__(self, position: Array, velocity: Array, fastest: Array, most: Array) -> None:
+        rests = position + velocity * np.abs(velocity) / (2.0 * most)  # where braking now would end
+        self._most, self._sense = most, np.where(rests > 0.0, -1.0, 1.0)
+        self._way, self._speed = -position * self._sense, velocity * self._sense
+        self._top = np.minimum(np.sqrt(np.maximum(most * self._way + 0.5 * self._speed**2, 0.0)), fastest)
+        self._first = most * np.sign(self._top - self._speed)
+        change = np.abs(self._top - self._speed) / most
+        braking = self._top / most
+        rest = self._way - 0.5 * (self._top + self._speed) * change - 0.5 * self._top * braking
+        cruising = np.maximum(rest, 0.0) / np.maximum(self._top, 1e-300)
+        self._times = change, cruising, braking
+        self.duration = float((change + cruising + braking).max())
+
+    def sample(self, time: float) -> Motion:
+        """Return what is left after a time [s]."""
+        change, cruising, braking = self._times
+        first, second = np.minimum(time, change), np.clip(time - change, 0.0, cruising)
+        third = np.clip(time - change - cruising, 0.0, braking)
+        gone = (self._speed + 0.5 * self._first * first) * first + self._top * second
+        gone += (self._top - 0.5 * self._most * third) * third
+        begins = time < change
+        speed = np.where(begins, self._speed + self._first * first, self._top - self._most * third)
+        acceleration = np.where((third > 0.0) & (third < braking), -self._most, np.where(begins, self._first, 0.0))
+        return self._sense * (gone - self._way), self._sense * speed, self._sense * acceleration
+
+
+def _fading(position: Array, velocity: Array, limits: Limits) -> _Quintic | _Shortest:
+    """Return how a position and a velocity (n,) fade within a share of the limits."""
+    fastest, most = SHARE * limits.velocity, SHARE * np.minimum(limits.acceleration, UNLIMITED)
+    smooth = _Quintic(position, velocity)
+    if smooth.is_within(fastest + np.abs(velocity), most):
+        return smooth
+    return _Shortest(position, velocity, fastest, most)
 
 
 class ShapedMotion:

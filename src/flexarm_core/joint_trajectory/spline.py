@@ -31,7 +31,7 @@ class Spline:
         acceleration: (p, n) accelerations of the points, zero where none are given [rad/s^2 | m/s^2].
         accelerated: (p,) bool, whether a point has velocities and accelerations.
         coefficients: (p - 1, 6, n) of ascending powers of the time [s] since the first point of the segment.
-        guessed: whether the velocity of the first point depends on where the joints were before.
+        guessed: whether the velocity of the first point is not given: it depends on where the joints were before.
     """
 
     times: NDArray[np.int64]
@@ -170,7 +170,7 @@ def fitted(
         lines = np.stack((q[:-1], slope, *[still] * 4), axis=-2)
         curved = has_velocity[:-1] & has_velocity[1:]
         coefficients = np.where(curved[:, None, None], coefficients, lines)
-    guessed = not linear and times[0] > 0 and not has_velocity[0]
+    guessed = not linear and not has_velocity[0]
     return Spline(times, position, velocity, acceleration, accelerated, coefficients, bool(guessed))
 
 

@@ -366,12 +366,12 @@ def test_a_gap_of_states_ends_the_goal():
     assert np.array_equal(arm.position, rest)
 
 
-@pytest.mark.parametrize("first", [[0.03], [0.0, 0.03], [0.0, 0.03, -0.06]])
+@pytest.mark.parametrize("first", [[0.03], [0.0, 0.03], [0.0, 0.03, -0.06], [-0.06]])
 @pytest.mark.parametrize("seed", range(3))
 def test_chunks_that_agree_are_followed_however_they_begin_and_come(first, seed):
     """Their first points are now, a step later or some already past, and they come each 60 to 160 ms.
 
-    What the joints are behind a chunk fades: acceleration at once, as it grew with the time in which all faded.
+    What the joints are behind a chunk fades in a way that goes on as before when the next one comes.
     """
     arm, rng, due, wanted = Arm(limit=3.0), np.random.default_rng(seed), 0, []
     way = np.array([0.3, -0.15, 0.2])
@@ -391,6 +391,6 @@ def test_chunks_that_agree_are_followed_however_they_begin_and_come(first, seed)
             after = max(since, 0.0) + 0.03 * np.arange(8)
             arm.ask(points(after, [at(time + min(since, 0.0) + late) for late in after], stamp=stamp))
     position, velocity, _ = map(np.array, zip(*arm.motion[1:], strict=True))
-    assert np.abs(velocity).max() < 3.6 and np.abs(position - wanted).max() < 0.4
+    assert np.abs(velocity).max() < 1.5 and np.abs(position - wanted).max() < 0.6
     away = np.abs(np.diff(position, axis=0) / (1e-9 * STEP) - 0.5 * (velocity[1:] + velocity[:-1]))
     assert away.max() < 0.3  # one motion, without a jump
