@@ -447,9 +447,19 @@ PLANTED = (
     ),
     Planted(
         "an overdue set point is not replaced", f"{GATE}/commands.py",
-        'if self.law.mode != "position" or before is None', 'if True or before is None',
+        'if self.law.mode != "position" or before is None', "if True or before is None",
         f"{CORE_TESTS}/test_gate.py"
         "::test_a_position_drive_whose_references_are_lost_slows_down_at_the_limit_and_not_at_once",
+    ),
+    Planted(
+        "a reference is overdue at every state", f"{GATE}/commands.py",
+        "self.answered in (None, before.stamp) or self._is_recent:", "self.answered in (None, before.stamp):",
+        f"{CORE_TESTS}/test_gate.py::test_states_that_come_oftener_than_references_do_not_quicken_set_points",
+    ),
+    Planted(
+        "a position drive halts while states are missing", f"{GATE}/gate.py",
+        'return mode != "velocity" and silence', 'return mode == "effort" and silence',
+        f"{CORE_TESTS}/test_gate.py::test_a_position_drive_is_led_on_towards_rest_while_states_are_missing",
     ),
     Planted(
         "a late reference moves on from the set point that filled in for it", f"{GATE}/commands.py",

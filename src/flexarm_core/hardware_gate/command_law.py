@@ -19,7 +19,7 @@ from flexarm_core.hardware_gate.effort_step import (
     is_still_allowed,
     trust,
 )
-from flexarm_core.hardware_gate.jerk import TO_POSITION, TO_VELOCITY, SmoothSetPoints
+from flexarm_core.hardware_gate.jerk import TO_POSITION, TO_VELOCITY, Memory, SmoothSetPoints
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import (
     JointLimits,
@@ -117,7 +117,8 @@ class CommandLaw:
         self.limited: tuple[str, ...] = ()
         self._lag = np.zeros(self._model.n)
         self._advanced = False
-        self._before = self._newest  # before the newest command
+        self._before = self.command, self.rate  # before the newest command
+        self._goals: tuple[Array, Memory] | None = None  # acceleration and goals of set points before they were filled
         self._start: Array | None = None  # position from which the first set point moves on
         if self._smooth is not None:
             self._smooth.reset()
@@ -138,7 +139,7 @@ class CommandLaw:
 
     def remember(self, command: Array, dt: float) -> Array:
         """Store a command (n,) that is now in force, ``dt`` [s] after the last one, and return it."""
-        rate, self._before = self.rate, self._newest
+        rate, self._before = self.rate, (self.command, self.rate)
         if self.mode == "position":
             before = self._start if self.command is None else self.command
             if before is not None:
@@ -152,14 +153,19 @@ class CommandLaw:
 
     def take_back(self) -> None:
         """Forget the newest command, as another one takes its place in the same period."""
-        self.command, self.rate, acceleration = self._before
-        if self._ramp is not None:
-            self._ramp.acceleration = acceleration
+        self.command, self.rate = self._before
+        if self._smooth is not None and self._goals is not None:
+            self._smooth.acceleration, self._smooth.memory = self._goals
 
-    @property
-    def _newest(self) -> tuple[Array | None, Array, Array]:
-        """Command in force, its rate, and the acceleration of that."""
-        return self.command, self.rate, self._no_friction if self._ramp is None else self._ramp.acceleration
+    def fill(self, state: ArmState, dt: float) -> Array:
+        """Return the set point (n,) that decelerates at the limit in the place of an overdue one; goals still count."""
+        smooth = self._smooth
+        self._goals = None if smooth is None else (smooth.acceleration, smooth.memory)
+        command = self.brake(state, dt)
+        if smooth is not None and self._goals is not None:
+            smooth.memory = self._goals[1]
+            smooth.miss()
+        return command
 
     def caused(self, state: ArmState) -> tuple[Array, Array]:
         """Return velocity and acceleration (n,) that the command in force should cause despite friction."""

@@ -17,7 +17,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.drive_terms import DriveTerms
 from flexarm_core.types import ArmState, Array, JointReference
 
-SAME = 0.99  # periods in which a set point may take the place of another
+SAME = 0.9  # periods in which a set point takes the place of another, and none is overdue
 
 
 class Commands:
@@ -137,13 +137,13 @@ class Commands:
         A position drive halts a joint at its last set point, harder than the limits of acceleration allow. If the
         answer still comes in this period, it takes the place of this set point.
         """
-        if self.law.mode != "position" or before is None or self.answered in (None, before.stamp):
+        if self.law.mode != "position" or before is None or self.answered in (None, before.stamp) or self._is_recent:
             return None
         if not self._filled:
             self.law.braking.reset()
         self._filled = True
-        command = self.bridge(state, brakes=True, bears=False)
-        self._fills, self._bridges = command is not None, False
+        command = self.give(self.law.fill(state, self._config.period), self._config.period)
+        self._fills = command is not None
         return command
 
     def follow(self, reference: JointReference, state: ArmState) -> Array:
@@ -201,8 +201,13 @@ class Commands:
         rest = self._prediction.rest() or state
         return self._commanded(self._model.gravity_effort(rest) + self.law.load(state), rest, self._model.n * [0.0])
 
+    @property
+    def _is_recent(self) -> bool:
+        """Whether the newest command was given in this period."""
+        return self._timing.now() - self._given_at < SAME * self._config.period
+
     def _take_back(self) -> None:
-        if self._fills and self._timing.now() - self._given_at < SAME * self._config.period:
+        if self._fills and self._is_recent:
             self.law.take_back()
         self._fills = False
 

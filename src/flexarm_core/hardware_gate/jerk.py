@@ -165,6 +165,9 @@ def step(
         out[i] = min(max(goal, low), high)
 
 
+Memory = tuple[Array | None, int, NDArray[np.bool_], bool]
+
+
 class SmoothSetPoints:
     """Set points of velocity or position that keep their limits, and reach goals without overshoot.
 
@@ -178,6 +181,7 @@ class SmoothSetPoints:
         self._limits, self._kind = limits, kind
         self._jerk = np.broadcast_to(limits.jerk, limits.acceleration.shape).astype(float)
         self._goal: Array | None = None
+        self._samples = 1  # since that goal
         self._reached: NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self._follows = False  # whether all were reached, and no jerk is limited
         self.limited = bool(np.isfinite(self._jerk).any())
@@ -202,19 +206,33 @@ class SmoothSetPoints:
             dt: time since the last command [s].
         """
         if self._follows and is_allowed(self._limits, position, velocity, asked, dt):
-            self._goal = goal
+            self._goal, self._samples = goal, 1
             return asked
         fastest, goal = self._limits.velocity, finite("goal", goal, self._jerk.size)
         dt = number("dt", dt, SHORTEST)
-        moved = 0.0 * goal if self._goal is None else np.clip((goal - self._goal) / dt, -fastest, fastest)
+        since = self._samples * dt
+        moved = 0.0 * goal if self._goal is None else np.clip((goal - self._goal) / since, -fastest, fastest)
         found = self._step(position, velocity, asked, moved, self._kind, self._limits.acceleration, dt)
-        self._goal, self._reached = goal, found == asked
+        self._goal, self._samples, self._reached = goal, 1, found == asked
         self._follows = not self.limited and bool(self._reached.all())
         return found
 
     def leave(self) -> None:
         """Begin a stop: goals no longer count."""
-        self._goal, self._reached, self._follows = None, np.zeros(self._jerk.size, dtype=bool), False
+        self.memory = None, 1, np.zeros(self._jerk.size, dtype=bool), False
+
+    @property
+    def memory(self) -> Memory:
+        """The newest goal, samples since then, which joints reached it, and whether all did and no jerk is limited."""
+        return self._goal, self._samples, self._reached, self._follows
+
+    @memory.setter
+    def memory(self, memory: Memory) -> None:
+        self._goal, self._samples, self._reached, self._follows = memory
+
+    def miss(self) -> None:
+        """Take note of a sample without a goal."""
+        self._samples += 1
 
     def stop(self, position: Array, velocity: Array, braking: Array, dt: float) -> Array:
         """Return the velocities (n,) after a sample of a stop; arguments as in :meth:`follow`.

@@ -34,26 +34,23 @@ class DynamicStates:
         """Read the bytes of a message.
 
         Raises:
-            InputError: it cannot be read, names somebody twice, or its numbers of names and values differ.
+            InputError: it cannot be read, or its numbers of names and values differ.
         """
         message = read_dynamic(raw)
         self._header, names, given = message.header, message.joint_names, message.interface_values
         if len(names) != len(given) or any(len(one.interface_names) != len(one.values) for one in given):
             raise InputError("dynamic joint state: its numbers of names and values differ")
-        self._values: dict[str, Mapping[str, float]] = {
-            name: dict(zip(one.interface_names, one.values, strict=True))
-            for name, one in zip(names, given, strict=True)
-        }
-        if len(self._values) != len(names):
-            raise InputError("dynamic joint state names a joint or sensor twice")
+        values = [dict(zip(one.interface_names, one.values, strict=True)) for one in given]
+        self._all: list[tuple[str, Mapping[str, float]]] = list(zip(names, values, strict=True))
+        self._values = dict(self._all)
 
     def joint_state(self) -> bytes:
         """Return the bytes of the joint state of everybody that has a position; nobody's velocity or effort: empty."""
-        joints = {name: values for name, values in self._values.items() if "position" in values}
-        state = JointState(header=self._header, name=list(joints))
+        joints = [(name, values) for name, values in self._all if "position" in values]
+        state = JointState(header=self._header, name=[name for name, _ in joints])
         for field in ("position", "velocity", "effort"):
-            if any(field in values for values in joints.values()):
-                setattr(state, field, doubles(np.array([values.get(field, np.nan) for values in joints.values()])))
+            if any(field in values for _, values in joints):
+                setattr(state, field, doubles(np.array([values.get(field, np.nan) for _, values in joints])))
         return bytes(serialize_message(state))
 
     def has(self, kind: str, name: str) -> bool:
@@ -64,8 +61,10 @@ class DynamicStates:
         """Return the message of a sensor.
 
         Raises:
-            InputError: an interface is missing, or not finite.
+            InputError: the sensor is named twice, or an interface is missing, or not finite.
         """
+        if sum(one == name for one, _ in self._all) > 1:
+            raise InputError(f"dynamic joint state names '{name}' twice")
         values = self._values[name]
         missing = [interface for interface in INTERFACES[kind] if not np.isfinite(values.get(interface, np.nan))]
         if missing:

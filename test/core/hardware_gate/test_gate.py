@@ -366,6 +366,28 @@ def test_a_reference_that_comes_after_the_next_state_takes_the_place_of_the_set_
     assert np.abs(velocities[700:] - LED).max() <= 0.08 * 0.6 + 2.0 * AT_MOST
 
 
+@pytest.mark.parametrize("oftener", [2, 4, 5])
+def test_states_that_come_oftener_than_references_do_not_quicken_set_points(planar_3r, oftener):
+    """A reference is overdue after a period; in the states before, set points would run ahead."""
+    clock, goal, base = Clock(), np.full(3, 0.1), np.zeros(planar_3r.m)
+    gate, velocity = make_gate(planar_3r, lockstep=False, clock=clock, command_mode="position"), 0.0 * goal
+    command = goal
+    for tick in range(1, 600 * oftener):
+        clock.now = tick * PERIOD / oftener
+        at = goal + tick % oftener / oftener * PERIOD * velocity
+        state = ArmState(round(clock.now * 1e9), at, velocity, base, base)
+        given = [gate.on_state(state)]
+        if tick % oftener == 0:
+            velocity = min(clock.now / 0.4, 1.0) * LED
+            goal = goal + velocity * PERIOD
+            given.append(gate.on_reference(JointReference(state.stamp, position=goal)))
+            command = next((one for one in reversed(given) if one is not None), command)
+            assert np.abs(command - goal).max() <= 0.1 * PERIOD * LED.max()
+        elif tick > 10 * oftener:
+            assert given == [None]
+    assert gate.status.state is GateState.RUNNING and np.abs(command - goal).max() < 1e-9
+
+
 def test_the_stop_for_lost_references_answers_the_newest_state_at_once(planar_3r):
     now = 0.0
     gate, arm = make_gate(planar_3r, lockstep=False, clock=lambda: now), Arm(planar_3r, velocity=(0.5, 0.0, 0.0))
