@@ -416,9 +416,10 @@ def tree(*joints: tuple[str, str, str, str, str]) -> str:
     return TREE.format("".join(JOINT.format(*joint) for joint in joints))
 
 
-ARM = (("a", "l1", "base", "revolute", ""), ("b", "l2", "l1", "revolute", ""), ("c", "l3", "l2", "revolute", ""))
-LIMITS = '<limit lower="0.2" upper="0.5"/>'
-FOLLOWS = '<mimic joint="f"/>'
+LIMITS = '<limit lower="0.2" upper="0.5" velocity="1" effort="1"/>'
+FULL = '<limit lower="-1" upper="1" velocity="1" effort="1"/>'
+ARM = (("a", "l1", "base", "revolute", FULL), ("b", "l2", "l1", "revolute", FULL), ("c", "l3", "l2", "revolute", FULL))
+FOLLOWS = f'{FULL}<mimic joint="f"/>'
 
 
 @pytest.mark.parametrize(
@@ -430,7 +431,7 @@ FOLLOWS = '<mimic joint="f"/>'
         ((("e", "tool0", "l3", "fixed", ""), ("h", "hat", "base", "revolute", LIMITS)), "", "tool0", False, {"h": 0.2}),
         ((("w", "wheel", "base", "continuous", LIMITS),), "l3", "l3", False, {"w": 0.0}),
         ((("s", "ship", "l3", "floating", ""),), "l2", "l2", False, {"c": 0.0, "s": 0.0}),
-        ((("f", "f1", "l3", "prismatic", ""), ("m", "f2", "l3", "prismatic", FOLLOWS)), "", "l3", False, {"f": 0.0}),
+        ((("f", "f1", "l3", "prismatic", FULL), ("m", "f2", "l3", "prismatic", FOLLOWS)), "", "l3", False, {"f": 0.0}),
     ],
 )
 def test_the_arm_is_found_and_the_rest_is_held(joints, given, tool, guessed, held):
@@ -439,7 +440,7 @@ def test_the_arm_is_found_and_the_rest_is_held(joints, given, tool, guessed, hel
 
 
 def test_what_the_description_says_is_driven_is_driven():
-    said = tree(*ARM, ("h", "head", "base", "revolute", "")).replace(
+    said = tree(*ARM, ("h", "head", "base", "revolute", FULL)).replace(
         "</robot>", '<ros2_control><joint name="h"><command_interface name="effort"/></joint></ros2_control></robot>'
     )
     assert find_arm(said, "l3").held == {} and find_arm(said, "l3", {"h": 0.3}).held == {"h": 0.3}

@@ -117,7 +117,7 @@ class CommandLaw:
         self.limited: tuple[str, ...] = ()
         self._lag = np.zeros(self._model.n)
         self._advanced = False
-        self._before = self.command, self.rate  # before the newest command
+        self._before: tuple[Array | None, Array] = (None, self.rate)  # command and rate before the newest ones
         self._goals: tuple[Array, Memory] | None = None  # acceleration and goals of set points before they were filled
         self._start: Array | None = None  # position from which the first set point moves on
         if self._smooth is not None:

@@ -76,11 +76,14 @@ def read_robot_xml(text: str, name: str = "", complete: bool = True) -> Element:
     if any("xacro" in child.tag for child in element.iter()):
         raise RobotDescriptionError("robot_description still holds xacro tags: expand it with the xacro command first")
     parts = [part for part in element if part.tag in ("link", "joint")]
-    wrong = [*_wrong_tags(element), *_wrong_texts(element), *_wrong_names(element)]
+    wrong, where = [*_wrong_tags(element), *_wrong_texts(element), *_wrong_names(element)], {}
     for part in parts:
-        wrong += [*_wrong_numbers(part), *(wrong_parts(part) if complete else ())]
+        found = [*_wrong_numbers(part), *(wrong_parts(part) if complete else ())]
+        if found and not wrong:
+            where = {part.tag: part.get("name", "")}
+        wrong += found
     if wrong:
-        raise RobotDescriptionError("; ".join(wrong))
+        raise RobotDescriptionError("; ".join(wrong), **where)
     return element
 
 
