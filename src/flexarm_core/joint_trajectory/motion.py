@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from flexarm_core.entrance import finite
 from flexarm_core.joint_trajectory.spline import Motion, Spline, cubic, polynomial, quintic
 from flexarm_core.path.input_shaping import UNSHAPED, InputShaper
 from flexarm_core.path.joint_stop import JointStop
@@ -72,7 +73,9 @@ class Followed:
         self._approach: Array | None = None
         if now < first:
             self._approach = _approach((first - now) * 1e-9, motion, spline, limits)
-        if self._approach is None and (now != first or motion[1].any()):
+        _, speed, _ = motion
+        moves = bool(finite("velocity", speed, spline.position.shape[1]).any())
+        if self._approach is None and (now != first or moves):
             # Joints that are not there in time, or move already: their way tells no speed of the first point.
             self._spline = spline.by_itself()
         self._tail: Stopped | None = None
