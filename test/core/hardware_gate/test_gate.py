@@ -350,7 +350,7 @@ def test_a_position_drive_whose_references_are_lost_slows_down_at_the_limit_and_
 def test_a_position_drive_is_led_on_towards_rest_while_states_are_missing(planar_3r):
     gate, _, velocities = lead(planar_3r, unheard=range(700, 750))
     assert gate.status.state is GateState.RUNNING
-    assert np.abs(np.diff(velocities, axis=0)).max() <= 0.18 * 0.6  # two periods of the drive alone
+    assert (np.abs(velocities[730]) >= 0.7 * np.abs(LED)).all()  # a drive without set points rests by then
 
 
 def test_one_lost_reference_costs_a_position_drive_no_more_than_its_own_period(planar_3r):
