@@ -240,6 +240,28 @@ def test_joints_follow_jogs_by_velocity_or_by_way_and_bad_ones_are_refused(live,
         live.spin(0.6)
 
 
+def test_jogs_are_shaped_by_two_impulses_half_a_period_apart(live, shared):
+    shaping = {"shaper": "zv", "shaper_frequency": [5.0], "max_acceleration": [100.0], "command_timeout": 1.0}
+    live.start("reference_generator", {**shared, "space": "joint_velocity", **shaping})
+    live.listen(topics.DESIRED_JOINT_REFERENCE, JointReference)
+    states, jogs = live.publisher(topics.JOINT_STATES, JointState), live.publisher(topics.JOINT_JOG, JointJog)
+    live.until(lambda: jogs.get_subscription_count() > 0, "the subscription")
+    live.settle()
+    followed(live, states, topics.DESIRED_JOINT_REFERENCE, 5, 2)
+    jogs.publish(JointJog(joint_names=["joint1"], velocities=[0.2]))
+    live.handled("reference_generator")
+    speeds = [one.velocity[0] for one in followed(live, states, topics.DESIRED_JOINT_REFERENCE, 25, 25)]
+    assert np.allclose(speeds[:10], 0.1) and np.allclose(speeds[10:], 0.2)
+
+
+def test_paths_and_plans_are_not_shaped(live, shared):
+    live.start("reference_generator", shared, transitions=())
+    for space in ("path", "plan"):
+        live.refuses(
+            "reference_generator", {"space": space, "shaper": "zv", "shaper_frequency": [2.0]}, "is not shaped"
+        )
+
+
 def test_two_publishers_that_each_know_a_part_of_the_joints_make_one_joint_state(live, shared):
     live.start("reference_generator", {**shared, "space": "joint_velocity", "join_joint_states": True})
     live.listen(topics.DESIRED_JOINT_REFERENCE, JointReference)

@@ -48,6 +48,11 @@ class InputShaper:
         """Time of the last impulse, which is the time that shaping adds to a motion [s]."""
         return self.times[-1]
 
+    @property
+    def delay(self) -> float:
+        """Time by which a shaped motion of constant velocity is late [s]."""
+        return math.fsum(amplitude * at for amplitude, at in zip(self.amplitudes, self.times, strict=True))
+
     def shape(self, law: TimeLaw, time: float) -> tuple[float, float, float]:
         """Convolve a time law with the train: return value, rate and acceleration of ``sum_i A_i law(time - t_i)``.
 

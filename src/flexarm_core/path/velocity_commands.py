@@ -2,7 +2,8 @@
 
 Whoever sends the velocities, an operator or a learned policy of 10 Hz, may send anything, at any rate. The reference is
 smooth: it changes its velocity no faster than the largest acceleration, comes to rest when the stream stops, and never
-leads the measured arm by more than a lag within which it can still brake.
+leads the measured arm by more than a lag within which it can still brake. An input shaper may follow, so that modes of
+a flexible arm or base rest whenever the commanded velocity is constant or zero.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import numpy as np
 
 from flexarm_core.entrance import finite
 from flexarm_core.errors import ConfigError
-from flexarm_core.kernels.rotations import rotation_error
+from flexarm_core.kernels.rotations import rotation_error, rotation_of
 from flexarm_core.kernels.twist_following import follow_twist, twist_state
+from flexarm_core.path.input_shaping import UNSHAPED, InputShaper
 from flexarm_core.path.path_constraints import PathLimits
+from flexarm_core.path.shaped_stream import ShapedStream
 from flexarm_core.settings import Settings, setting
 from flexarm_core.types import Array, CartesianReference, JointReference
 
@@ -31,12 +34,14 @@ class TwistMotionConfig(Settings):
         frame: frame in which twists and references are expressed: the root link or the base link.
         limits: largest velocity and acceleration of the tool.
         axes: (6,) components x y z rx ry rz that are followed.
+        shaper: impulse train with which the motion is convolved.
     """
 
     # fmt: off
     frame: str
     limits: PathLimits = field(default_factory=PathLimits)
     axes: tuple[bool, bool, bool, bool, bool, bool] = (True, True, True, True, True, True)
+    shaper: InputShaper = UNSHAPED
     command_timeout: float = setting(0.2,
         "age of the newest velocity command at which the reference comes to rest (spaces twist and joint_velocity)",
         "s", 1e-3)
@@ -62,6 +67,7 @@ class TwistMotion:
         )
         self._error, self._offset, self._turn = np.zeros(6), np.zeros(6), np.zeros((3, 3))
         self._twist, self._acceleration, self._still = np.zeros(6), np.zeros(6), np.zeros(6)
+        self._shaped = ShapedStream(config.shaper, 6) if config.shaper.length else None
         self.reset()
 
     def reset(self) -> None:
@@ -73,7 +79,10 @@ class TwistMotion:
         """Start at the tool position (3,) [m] and rotation (3, 3) at this stamp [ns], at rest."""
         self.begun, self._stamp = True, stamp
         self._position, self._rotation = finite("position", position, 3).copy(), finite("rotation", rotation, 3, 3)
-        self._state = twist_state()
+        self._state, self._velocity = twist_state(), np.zeros(6)
+        self._angle, self._way, self._turn_shaped = np.zeros(3), np.zeros(6), np.eye(3)
+        if self._shaped is not None:
+            self._shaped.begin(stamp, self._way)
 
     def give(self, stamp: int, twist: Array, in_tool: bool = False) -> None:
         """Take a twist ``[v; w]`` (6,) of the tool origin [m/s, rad/s]; one that is too fast is scaled down.
@@ -115,23 +124,37 @@ class TwistMotion:
             rotation_error(turned, turn, self._error[3:])
             self._error[~self._axes] = 0.0
             self._limits[4] = dt
+            before = self._state[3:6].copy()
             follow_twist(
                 self._wanted(stamp), self._error, self._limits, self._state,
                 self._offset, self._twist, self._acceleration,
             )  # fmt: skip
+            self._shape(stamp, dt, before)
             self._stamp = stamp
             goal, turn = self._position + self._offset_position, self._turned
         return CartesianReference(
-            stamp, self.config.frame, goal, turn, self._state[:6].copy(), self._acceleration * (dt > 0.0), self._axes
+            stamp, self.config.frame, goal, turn, self._velocity.copy(), self._acceleration * (dt > 0.0), self._axes
         )
+
+    def _shape(self, stamp: int, dt: float, before: Array) -> None:
+        """Convolve the motion with the shaper, if there is one; its angular velocity was ``before`` (3,) until now."""
+        if self._shaped is None:
+            self._velocity = self._state[:6].copy()
+            return
+        self._angle += 0.5 * (before + self._state[3:6]) * dt
+        way, velocity = self._shaped.take(stamp, np.concatenate((self._state[6:9], self._angle)), self._state[:6])
+        rotation_of(way[3:] - self._way[3:], self._turn)
+        self._turn_shaped = self._turn @ self._turn_shaped
+        self._acceleration[:] = (velocity - self._velocity) / dt
+        self._way, self._velocity = way, velocity
 
     @property
     def _offset_position(self) -> Array:
-        return self._state[6:9]
+        return self._state[6:9] if self._shaped is None else self._way[:3]
 
     @property
     def _turned(self) -> Array:
-        turned: Array = self._state[9:].reshape(3, 3) @ self._rotation
+        turned: Array = (self._state[9:].reshape(3, 3) if self._shaped is None else self._turn_shaped) @ self._rotation
         return turned
 
     def _wanted(self, stamp: int) -> Array:
@@ -151,10 +174,12 @@ class JointVelocityMotionConfig(Settings):
 
     Attributes:
         command_timeout: age of the newest command at which the joints come to rest [s].
+        shaper: impulse train with which the motion is convolved.
     """
 
     # fmt: off
     command_timeout: float = 0.2
+    shaper: InputShaper = UNSHAPED
     velocity_scale: float = setting(0.9,
         "fraction of the velocity limits of the joints that commands may use; the rest is left to controllers (space"
         " joint_velocity)", "", 1e-3, 1.0)
@@ -201,6 +226,7 @@ class JointVelocityMotion:
         if len(given) not in (1, n):
             raise ConfigError(f"max_acceleration must be one number or {n}, got {len(given)}")
         self._acceleration = np.minimum(np.broadcast_to(np.array(given, dtype=float), n), acceleration_limit)
+        self._shaped = ShapedStream(config.shaper, n) if config.shaper.length else None
         self.reset()
 
     def reset(self) -> None:
@@ -213,6 +239,9 @@ class JointVelocityMotion:
         self.begun, self._stamp = True, stamp
         self._position = finite("position", position, len(self.limit)).copy()
         self._velocity = np.zeros(len(self.limit))
+        self._told = self._position, self._velocity
+        if self._shaped is not None:
+            self._shaped.begin(stamp, self._position)
 
     def give(self, stamp: int, velocity: Array, lasts: float = math.inf) -> None:
         """Take velocities (n,) [rad/s | m/s], within the limits.
@@ -248,7 +277,7 @@ class JointVelocityMotion:
             given, a = self._given, self._acceleration
             stale = given is None or abs(stamp - given[0]) > given[2]
             wanted = np.zeros(len(a)) if given is None or stale else given[1]
-            rest = self.config.max_joint_lag - np.abs(lag := self._position - measured)
+            rest = self.config.max_joint_lag - np.abs(lag := self._told[0] - measured)
             free = a * dt * dt  # more than the way that is lost to sampling
             most = np.minimum(_fastest(self._upper - self._position - free, a, dt), self.limit)
             least = np.maximum(-_fastest(self._position - self._lower - free, a, dt), -self.limit)
@@ -259,7 +288,12 @@ class JointVelocityMotion:
             acceleration = change / dt
             self._position = self._position + (self._velocity + 0.5 * change) * dt
             self._velocity, self._stamp = self._velocity + change, stamp
-        return JointReference(stamp, self._position, self._velocity, acceleration)
+            shaped = self._position, self._velocity
+            if self._shaped is not None:
+                shaped = self._shaped.take(stamp, *shaped)
+                acceleration = (shaped[1] - self._told[1]) / dt
+            self._told = shaped
+        return JointReference(stamp, *self._told, acceleration)
 
 
 def _fastest(way: Array, acceleration: Array, dt: float) -> Array:
@@ -272,4 +306,5 @@ def load_compiled() -> None:
     """Call the compiled functions once, so that a first sample does not wait for them."""
     error, state, out = np.zeros(6), twist_state(), np.zeros((3, 6))
     rotation_error(np.eye(3), np.eye(3), error[3:])
+    rotation_of(np.zeros(3), np.zeros((3, 3)))
     follow_twist(np.zeros(6), error, np.array([1.0, 1.0, 1.0, 1.0, 1e-3]), state, out[0], out[1], out[2])

@@ -55,12 +55,16 @@ def reference_motion(values: Values, model: ArmModel) -> JointMotion | ToolMotio
     Raises:
         ConfigError: values that do not fit the arm, or a file that cannot be used.
     """
+    if values["space"] in ("path", "plan") and values["shaper"] != "none":
+        raise ConfigError(f"space '{values['space']}' is not shaped: shaper must be none")
     if values["space"] == "joints":
         return _joint_move(values, model)
     if values["space"] == "plan":
         return _planned_motion(values, model)
     if values["space"] == "joint_velocity":
-        config = record_of(JointVelocityMotionConfig, values, command_timeout=values["command_timeout"])
+        config = record_of(
+            JointVelocityMotionConfig, values, command_timeout=values["command_timeout"], shaper=_shaper(values)
+        )
         return JointVelocityMotion(config, model.lower, model.upper, model.velocity_limit, model.acceleration_limit)
     if values["space"] == "twist":
         return _twists(values, model)
@@ -109,9 +113,15 @@ def _line(values: Values, model: ArmModel) -> LinePath:
 
 def _twists(values: Values, model: ArmModel) -> TwistMotion:
     load_compiled()
-    limits, axes = record_of(PathLimits, values, "max_"), tuple(values["axes"])
     return TwistMotion(
-        record_of(TwistMotionConfig, values, frame=_frame(values["frame"], model), limits=limits, axes=axes)
+        record_of(
+            TwistMotionConfig,
+            values,
+            frame=_frame(values["frame"], model),
+            limits=record_of(PathLimits, values, "max_"),
+            axes=tuple(values["axes"]),
+            shaper=_shaper(values),
+        )
     )
 
 

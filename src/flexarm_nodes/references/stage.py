@@ -47,10 +47,10 @@ REFERENCE_PARAMETERS = (
     Parameter("joint_displacement", "double[]", [],
         "displacement of each actuated joint from its first measured position (space joints)", "rad | m"),
     Parameter("shaper", "string", "none",
-        "input shaper of the time law (spaces tool and joints): zero vibration (zv), zero vibration and"
-        " derivative (zvd), or none", choices=SHAPERS),
+        "input shaper of the time law (spaces tool and joints) or of the motion (twist and joint_velocity): zero"
+        " vibration (zv), zero vibration and derivative (zvd), or none", choices=SHAPERS),
     Parameter("shaper_frequency", "double[]", [],
-        "natural frequency of each vibration mode that the input shaper suppresses (spaces tool and joints)",
+        "natural frequency of each vibration mode that the input shaper suppresses",
         "Hz", 0.0),
     Parameter("shaper_damping_ratio", "double[]", [0.0],
         "damping ratio of the vibration modes that the input shaper suppresses; one for all modes or one per mode",

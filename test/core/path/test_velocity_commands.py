@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
 from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.path.input_shaping import UNSHAPED, make_shaper
 from flexarm_core.path.path_constraints import PathLimits
+from flexarm_core.path.shaped_stream import ShapedStream
 from flexarm_core.path.velocity_commands import (
     JointVelocityMotion,
     JointVelocityMotionConfig,
@@ -155,3 +158,104 @@ def test_settings_that_fit_no_arm_are_refused():
         joints(max_acceleration=(1.0, 2.0, 3.0))
     with pytest.raises(ConfigError, match="command_timeout"):
         twists(command_timeout=0.0)
+
+
+def mode_at(frequency: float, path: np.ndarray) -> np.ndarray:
+    """Position and velocity, in the form of an amplitude, of a mass on a spring whose foot moves along a path (ms)."""
+    w, x, v = 2.0 * math.pi * frequency, 0.0, 0.0
+    found = []
+    for before, after in itertools.pairwise(path):  # exact for a foot that moves at constant speed
+        u, c, s = (after - before) / 1e-3, math.cos(w * 1e-3), math.sin(w * 1e-3)
+        a, b = x - before, (v - u) / w
+        x, v = after + a * c + b * s, u + w * (b * c - a * s)
+        found.append(math.hypot(x - after, (v - u) / w))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("kind", ["zv", "zvd"])
+def test_jogging_that_is_shaped_leaves_a_mode_at_rest_and_keeps_every_limit(kind):
+    shaper = make_shaper(kind, [2.0])
+    ways, late = {}, round(1e3 * shaper.delay)
+    for name, shape in (("plain", UNSHAPED), ("shaped", shaper)):
+        jogged = joints(lower=-0.35 * ONE, upper=0.35 * ONE, max_acceleration=(3.0,), shaper=shape)
+        given = lambda tick: 0.8 * ONE * np.sign(np.sin(tick / 300)) * (tick < 2400)  # noqa: E731
+        led = follow(jogged, 4000, given)
+        position, velocity, acceleration = (
+            np.array([getattr(one, key) for one in led]) for key in ("position", "velocity", "acceleration")
+        )
+        np.testing.assert_allclose(np.diff(velocity, axis=0), acceleration[1:] * 1e-3, atol=1e-12)
+        np.testing.assert_allclose(
+            np.diff(position, axis=0), 0.5e-3 * (velocity[1:] + velocity[:-1]), atol=3.0 * 1e-6 / 4.0
+        )
+        assert np.abs(position).max() <= 0.35 and np.abs(velocity).max() <= 0.8 + 1e-12
+        assert np.abs(acceleration).max() <= 3.0 + 1e-9 and not velocity[-1].any()
+        ways[name] = position[:, 0]
+    plain, shaped = (mode_at(2.0, way)[-500:].max() for way in ways.values())
+    assert plain > 0.05 and shaped < 1e-3 * plain
+    assert abs(late - 125 * len(shaper.times) + 125) <= 1  # half of its length
+    steady = follow(joints(shaper=shaper), 2000, 0.5 * ONE)
+    raw = follow(joints(), 2000, 0.5 * ONE)
+    np.testing.assert_allclose(steady[-1].position, raw[-1].position - 0.5 * shaper.delay, atol=1e-9)
+
+
+def test_a_tool_led_by_shaped_twists_leaves_a_mode_at_rest_in_place_and_attitude():
+    shaper = make_shaper("zv", [2.0])
+    for shape, bound in ((UNSHAPED, None), (shaper, 2e-3)):
+        led = follow(twists(shaper=shape), 3000, lambda tick: TWIST * (tick < 1400))
+        angles = np.array([math.atan2(one.rotation[1, 0], one.rotation[0, 0]) for one in led])
+        x = np.array([one.position[0] for one in led]) - HOME[0]
+        swings = [mode_at(2.0, way)[-500:].max() for way in (x, angles)]
+        if bound is None:
+            plain = swings
+        assert bound is None or all(swing < bound * other for swing, other in zip(swings, plain, strict=True))
+        rates = np.array([one.velocity[5] for one in led])
+        np.testing.assert_allclose(np.diff(angles), 0.5e-3 * (rates[1:] + rates[:-1]), atol=1e-6)
+        assert not led[-1].velocity.any() and led[-1].position[0] > HOME[0] + 0.2
+    assert min(plain) > 1e-3
+
+
+def test_twists_in_axes_of_the_tool_turn_with_the_shaped_tool():
+    motion = twists(shaper=make_shaper("zv", [2.0]))
+    position, rotation = HOME, UPRIGHT
+    for tick in range(3000):
+        motion.give(tick * MS, np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.5]), in_tool=True)
+        one = motion.update(tick * MS, position, rotation)
+        position, rotation = one.position, one.rotation
+    # late by the shaper, the velocity still points along the tool, which turns at 0.5 rad/s
+    angle = math.atan2(one.velocity[1], one.velocity[0]) - math.atan2(rotation[1, 0], rotation[0, 0])
+    assert abs(angle + 0.5 * 0.125) < 2e-3
+
+
+def test_a_tool_or_joint_that_is_held_is_led_by_the_lag_and_the_way_within_the_shaper_at_most():
+    shaper = make_shaper("zvd", [2.0])
+    joint = follow(joints(max_joint_lag=0.05, shaper=shaper), 3000, ONE, stuck=True)
+    assert 0.045 < joint[-1].position[0] < 0.05 + 1.0 * shaper.delay and np.abs(joint[-1].velocity).max() < 1e-2
+    tool = follow(twists(max_lag=0.02, shaper=shaper), 4000, TWIST, stuck=True)
+    way = np.linalg.norm(tool[-1].position - HOME)
+    assert 0.019 < way < 0.02 + np.linalg.norm(TWIST[:3]) * shaper.delay and np.linalg.norm(tool[-1].velocity) < 1e-2
+    begun = twists(shaper=shaper)
+    follow(begun, 300, TWIST)
+    anew = begun.update(900 * MS, HOME + 0.3, UPRIGHT)
+    np.testing.assert_array_equal(anew.position, HOME + 0.3)
+    assert not anew.velocity.any()
+
+
+def test_uneven_samples_and_long_runs_are_shaped_as_the_exact_convolution():
+    rng, shaper = np.random.default_rng(3), make_shaper("zvd", [1.0, 3.1], [0.01])
+    stream, stamp, x, v = ShapedStream(shaper, 2), 0, np.zeros(2), np.zeros(2)
+    stream.begin(0, x)
+    pieces = [(0, x, v, v)]
+    for _ in range(6000):
+        dt = int(rng.integers(200_000, 3_000_000))
+        a = rng.normal(size=2)
+        pieces.append((stamp, x, v, a))
+        x, v, stamp = x + (v + 0.5e-9 * a * dt) * dt * 1e-9, v + a * dt * 1e-9, stamp + dt
+        found = stream.take(stamp, x, v)
+        if rng.random() < 0.02:
+            wanted = np.zeros((2, 2))
+            for amplitude, late in zip(shaper.amplitudes, shaper.times, strict=True):
+                at = stamp - round(1e9 * late)
+                begun, x0, v0, a0 = next((one for one in reversed(pieces) if one[0] < at), pieces[0])
+                t = 1e-9 * max(at - begun, 0)
+                wanted += amplitude * np.array([x0 + v0 * t + 0.5 * a0 * t * t, v0 + a0 * t])
+            np.testing.assert_allclose(found, wanted, atol=1e-9)
