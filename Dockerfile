@@ -4,14 +4,14 @@
 ARG DISTRIBUTION=jazzy
 FROM ros:${DISTRIBUTION} AS dependencies
 SHELL ["/bin/bash", "-c"]
-# What only PyPI has goes into the Python of ROS 2, as rosdep does it.
+# What only PyPI has goes into the Python of ROS 2, as rosdep does it, with a pip that the image lacks.
 ENV PIP_BREAK_SYSTEM_PACKAGES=1
 WORKDIR /workspace
 COPY package.xml src/flexarm/
 RUN apt-get update \
+    && apt-get install -y --no-install-recommends python3-pip \
     && rosdep update --rosdistro $ROS_DISTRO \
     && DEBIAN_FRONTEND=noninteractive rosdep install --from-paths src --ignore-src --rosdistro $ROS_DISTRO -y \
-    && apt-get install -y --no-install-recommends python3-pip \
     && pip install viser \
     && rm -rf /var/lib/apt/lists/*
 

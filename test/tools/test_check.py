@@ -11,7 +11,7 @@ import pytest
 import random_arms
 from random_arms import random_arm
 
-from flexarm_core.errors import ConfigError
+from flexarm_core.errors import ConfigError, RobotDescriptionError
 from flexarm_core.flexible_dynamics.beam import Load, beam_modes
 from flexarm_core.flexible_dynamics.modal_data import ModalData, save_modal_data
 from flexarm_core.robot.arm_model import ArmModel
@@ -260,6 +260,7 @@ ALL = Arm("", guessed=False, held={})
         (("lower", "upper"), 1e6, ""),  # no limits
         (INERTIAS, 1e6, "is the inertia in kg"),
         (("xyz",), 1e3, "are lengths in millimeters"),
+        (("value", "rho_A"), 1e3, "are masses in grams"),
     ],
 )
 def test_numbers_in_other_units_are_warned_of(tmp_path, name, attributes, factor, said):
@@ -268,8 +269,55 @@ def test_numbers_in_other_units_are_warned_of(tmp_path, name, attributes, factor
         text = scaled(text, attribute, factor)
     model = ArmModel(parse_robot_description(text, massless=True))
     told = [finding.text for step in description_steps(model, ALL) for finding in step.findings]
-    odd = [line for line in told if "is it in" in line or "are lengths" in line or "is the inertia" in line]
+    asked = "is it in", "are lengths", "is the inertia", "are masses"
+    odd = [line for line in told if any(question in line for question in asked)]
     assert (said in odd[0] and all(line.startswith("warning: ") for line in odd)) if said else not odd
+
+
+def test_angles_of_origins_in_degrees_and_decimal_points_that_were_lost_are_warned_of():
+    text = load_robot_description(URDF / "arm_6r.urdf.xacro")
+    limit = re.search(r' upper="[^"]*"', text).group()
+    for old, new, said in (
+        (limit, ' upper="31.4159"', "moves up to 31.42 rad: is it in degrees, or is pi meant, with another decimal"),
+        (limit, ' upper="628.3"', "moves up to 628.3 rad: is it in degrees, or is 2 pi meant"),
+        (limit, ' upper="180"', "moves up to 180 rad: is it in degrees?"),
+        (
+            "<axis",
+            '<origin rpy="0 90 0"/><axis',
+            "'shoulder_yaw': <origin rpy> has an angle of 90 rad: is it in",
+        ),
+    ):
+        changed = text.replace(old, new, 1)
+        if "<origin" in new:
+            begin = text.index('<joint name="shoulder_yaw"')
+            end = text.index("</joint>", begin)
+            joint = re.sub(r"<origin[^>]*>", "", text[begin:end]).replace(old, new, 1)
+            changed = text[:begin] + joint + text[end:]
+        model = ArmModel(parse_robot_description(changed, massless=True))
+        told = [finding.text for step in description_steps(model, ALL) for finding in step.findings]
+        assert [line for line in told if said in line], (said, told)
+
+
+def test_what_stands_still_is_no_moving_mass_and_a_root_of_many_directions_is_not_called_held():
+    text = load_robot_description(URDF / "arm_6r.urdf.xacro")
+    model = ArmModel(parse_robot_description(text))
+    moved = [line for step in description_steps(model, ALL) for line in step.lines if "kg moving" in line]
+    free = with_root(text, "floating")
+    fixed = ArmModel(parse_robot_description(free, held={"to_world": 0.0}))
+    assert moved == [line for step in description_steps(fixed, ALL) for line in step.lines if "kg moving" in line]
+    for kind, parts in (("floating", "three prismatic and three"), ("planar", "two prismatic joints and a revolute")):
+        elastic = "<flexibility><elastic_joint name='to_world' stiffness='1'/></flexibility></robot>"
+        bent = with_root(text, kind).replace("</robot>", elastic)
+        assert not find_arm(bent).held
+        with pytest.raises(RobotDescriptionError, match=f"'to_world' is {kind}.*{parts}"):
+            parse_robot_description(bent)
+
+
+def with_root(text: str, kind: str) -> str:
+    """A robot whose root link hangs on a joint of several directions."""
+    root = parse_robot_description(text, massless=True).root
+    joint = f"<joint name='to_world' type='{kind}'><parent link='map'/><child link='{root}'/></joint>"
+    return text.replace("</robot>", f"<link name='map'/>{joint}</robot>")
 
 
 def test_a_point_mass_is_a_warning_and_does_not_keep_an_arm_from_its_first_run(tmp_path, recwarn):

@@ -48,6 +48,14 @@ def read_elastic_joints(element: Element, joints: dict[str, Joint]) -> tuple[Ela
                 f"<flexibility>: elastic joint '{name}' does not exist; movable joints: {', '.join(movable)}",
                 joint=name,
             )
+        if (kind := joints[name].kind) in ("floating", "planar"):
+            raise RobotDescriptionError(
+                f"<flexibility>: joint '{name}' is {kind}, and an elastic joint gives way in one direction: write it as"
+                f" {'three prismatic and three' if kind == 'floating' else 'two prismatic joints and a'} revolute"
+                f"{' joints' if kind == 'floating' else ' one'} in a row, with links of little mass between, as"
+                " urdf/boom_7r.urdf.xacro does",
+                joint=name,
+            )
         elastic = ElasticJoint(name, read_number(tag, "stiffness"), read_number(tag, "damping", 0.0))
         if elastic.stiffness < 0.0 or elastic.damping < 0.0:
             raise RobotDescriptionError(f"elastic joint '{name}': needs stiffness >= 0 and damping >= 0", joint=name)

@@ -97,10 +97,11 @@ def find_arm(text: str, tool_frame: str = "", held: dict[str, float] | None = No
     path = tree.path(tool)
     leaders = {tree.leader(name) for name in tree.moving(tool)}
     found = dict(held or {})
+    springs = {tag.get("name", "") for tag in element.findall("./flexibility/elastic_joint")}
     for joint in tree.joints.values():
         name, kind = joint.get("name", ""), joint.get("type")
         aside = not said and kind in MOVABLE and joint not in path and name not in tree.followers | leaders
-        if (kind in FREE or aside) and name not in found:
+        if (kind in FREE or aside) and name not in found and name not in springs:
             found[name] = _nearest_to_zero(joint)
     return Arm(tool, guessed, found)
 

@@ -16,9 +16,13 @@ from flexarm_tools.check.step import CheckStep, Finding
 POSTURES = 200  # number of random postures in which the gravity effort is checked
 LONGEST = 100.0  # [m] length of an arm, or limit of a slide, beyond which lengths may be in millimeters
 MOST_TURNED, FASTEST = 30.0, 30.0  # [rad], and [rad/s | m/s], beyond which limits may be in degrees or millimeters
+MOST_ORIGIN = 6.3  # [rad] of an origin: more than a turn
 NO_LIMIT = 1e4  # from which on limits mean that there is none
 FASTEST_DAMPING = 1e-4  # [s] time constant below which damping is no physical one
 MOST_ACCELERATION = 1e6  # [rad/s^2 | m/s^2] beyond which a joint has no inertia for its effort
+DENSEST = 500.0  # [kg/m^3] moving mass beside the cube of the length of all links, for arms of SMALL or more
+SMALL = 0.3  # [m]
+DIGITS = (10.0, 100.0, 1000.0)  # factors of a decimal point that was lost
 WIDE = 2.0  # multiple of the length of all links that no radius of gyration and no center of mass has
 SMALLEST = 0.05  # [m] shorter arms count as so long
 INERTIAL = (
@@ -101,8 +105,37 @@ def _masses(model: ArmModel) -> CheckStep:
     for link in links.values():
         if link.mass > 0.0 and (wrong := _wrong_inertia(link, reach)):
             findings.append(Finding(f"{wrong[0]}: link '{link.name}': {wrong[1]}"))
-    total = sum(link.mass for link in links.values())
+    total = sum(link.mass for name, link in links.items() if name in _moving(model))
+    if total > DENSEST * max(reach, SMALL) ** 3:
+        why = f"warning: {total:.4g} kg move, and the links are {reach:.4g} m long together: are masses in grams?"
+        findings.append(Finding(why))
+    for name, angle in _turned_too_far(model):
+        findings.append(
+            Finding(f"warning: {name}: <origin rpy> has an angle of {angle:.4g} rad: is it in degrees, or meant as pi?")
+        )
     return CheckStep("Masses and inertias", (f"mass         {total:.6g} kg moving",), tuple(findings))
+
+
+def _moving(model: ArmModel) -> set[str]:
+    """Return the names of the links that joints move."""
+    found: set[str] = set()
+    for joint in model.description.joints.values():  # parents first
+        if joint.kind != "fixed" or joint.parent in found:
+            found.add(joint.child)
+    return found
+
+
+def _turned_too_far(model: ArmModel) -> list[tuple[str, float]]:
+    """Return joints and links whose origins turn by more than a turn, with that angle, as it stands in the file."""
+    found = []
+    for tag in ElementTree.fromstring(model.description.text):
+        origin = (
+            tag.find("origin") if tag.tag == "joint" else tag.find("inertial/origin") if tag.tag == "link" else None
+        )
+        angles = [abs(float(word)) for word in (origin.get("rpy", "") if origin is not None else "").split()]
+        if max(angles, default=0.0) > MOST_ORIGIN:
+            found.append((f"{tag.tag} '{tag.get('name', '')}'", max(angles)))
+    return found
 
 
 def _reach(model: ArmModel) -> float:
@@ -253,7 +286,8 @@ def _odd_units(model: ArmModel) -> list[Finding]:
         unit, other = ("m", "millimeters") if slides else ("rad", "degrees")
         farthest = max(abs(joint.lower), abs(joint.upper))
         if (LONGEST if slides else MOST_TURNED) < farthest < NO_LIMIT:
-            found.append(Finding(f"warning: '{name}' moves up to {farthest:.4g} {unit}: is it in {other}?"))
+            what = f"warning: '{name}' moves up to {farthest:.4g} {unit}: is it in {other}{_meant(farthest, slides)}?"
+            found.append(Finding(what))
         if FASTEST < joint.velocity_limit < NO_LIMIT and not joint.endless:  # a wheel may turn faster
             text = f"warning: '{name}' has a velocity limit of {joint.velocity_limit:.4g} {unit}/s: is it in {other}?"
             found.append(Finding(text))
@@ -281,3 +315,11 @@ def _joint_line(model: ArmModel, i: int) -> str:
     if joint.armature > 0.0:
         text += f", armature {joint.armature:.4g} {'kg' if unit == 'm' else 'kg*m^2'}"
     return text
+
+
+def _meant(value: float, slides: bool) -> str:
+    """Say what else a limit may mean: half a turn or a turn whose decimal point was lost."""
+    for turn, name in ((np.pi, "pi"), (2.0 * np.pi, "2 pi")) if not slides else ():
+        if any(abs(value / factor / turn - 1.0) < 0.01 for factor in DIGITS):
+            return f", or is {name} meant, with another decimal point"
+    return ""
