@@ -85,6 +85,7 @@ class Plant:
         backend: Backend,
         config: PlantConfig | None = None,
         drives: DriveTerms | None = None,
+        lack: DriveTerms | None = None,
     ) -> None:
         """Build the plant and reset it.
 
@@ -93,6 +94,7 @@ class Plant:
             backend: simulated dynamics; only the plant may use it from now on.
             config: settings, None for a plant without imperfections or disturbances.
             drives: what the drives add to effort commands; None: nothing.
+            lack: what measured efforts do not contain; None: they are whole.
 
         Raises:
             ConfigError: a sensor, link or joint that the robot does not have, or values that do not fit it.
@@ -124,7 +126,7 @@ class Plant:
         self._absurd = tuple(zip((*self._names, *self._elastic_names), bounds, strict=True))  # largest rates
         self._timeout = to_stamp(self._config.drive.command_timeout)
         self._faults = [(to_stamp(f.start), to_stamp(f.end), f.names) for f in self._config.joint_list_faults]
-        suite = self._config.sensors
+        self._lack, suite = lack, self._config.sensors
         self._joint_sensors = [
             self._sensor(f"joint_{signal}", len(self._names), sensor)
             for signal, sensor in (
@@ -307,9 +309,10 @@ class Plant:
     def _sample(self) -> Measurement:
         """Read every sensor once in every tick: random numbers must not depend on which readings are used."""
         stamp, state = self._stamp, self._backend.sensed()
+        told = state.effort if self._lack is None else state.effort - self._lack.added(state.position, state.velocity)
         position, velocity, effort = (
             sensor.sample(stamp, truth)
-            for sensor, truth in zip(self._joint_sensors, (state.position, state.velocity, state.effort), strict=True)
+            for sensor, truth in zip(self._joint_sensors, (state.position, state.velocity, told), strict=True)
         )
         deflection, rate = (
             sensor.sample(stamp, truth)

@@ -106,6 +106,19 @@ def test_efforts_of_zero_at_rest_are_warned_of_before_the_first_reference(live, 
         )
 
 
+def test_efforts_that_lack_gravity_by_the_description_are_no_reason_to_warn(live, shared):
+    said = '<hardware><param name="drive_adds">gravity</param><param name="efforts_lack">gravity</param>'
+    text = shared["robot_description"].replace("<hardware>", said)
+    assert said in text
+    start(live, {**shared, **DOWN, "robot_description": text})
+    state = joint_state(1)
+    state.effort = doubles(np.zeros(len(state.name)))
+    live.states.publish(state)
+    live.handled("hardware_gate")
+    live.wait_for_diagnostic("hardware_gate", "waiting")
+    assert not [text for level, text in live.said("hardware_gate") if level == WARN or "drive_adds" in text]
+
+
 def test_positions_keep_the_jerk_limit_from_a_step_of_the_reference_to_the_stop(live, shared):
     topic = topics.command_topic("position")
     live.start("hardware_gate", {**shared, "lockstep": True, "use_sim_time": True, "command_mode": "position",

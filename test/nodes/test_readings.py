@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from geometry_msgs.msg import WrenchStamped
@@ -10,10 +12,13 @@ from sensor_msgs.msg import JointState
 
 from flexarm.msg import FlexibleState
 from flexarm_core.errors import InputError
-from flexarm_core.types import JointReference
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.load import load_robot_description
+from flexarm_core.types import ArmState, JointReference
 from flexarm_nodes.messages.conversions import nanoseconds_to_stamp
 from flexarm_nodes.node.input.readings import FLEXIBLE, Readings
 
+URDF = Path(__file__).resolve().parents[2] / "urdf"
 SENSOR = ("wrench", "base_ft_sensor")
 NAMES = ["base_x", "joint1", "joint2", "joint3"]
 
@@ -49,6 +54,22 @@ def test_joints_are_told_from_elastic_ones_and_what_is_not_said_is_not_a_number(
     assert np.isnan(bare.effort).all()
     with pytest.raises(InputError, match="joint3"):
         inputs.joints(joint_state(9, NAMES[:3]))
+
+
+def test_measured_efforts_get_what_the_description_says_they_lack():
+    text = load_robot_description(URDF / "arm_7r.urdf.xacro")
+    whole = ArmModel(text)
+    lacking = ArmModel(text.replace("<hardware>", '<hardware><param name="efforts_lack">gravity</param>'))
+    assert lacking.description.efforts_lack == ("gravity",)
+    state = joint_state(7, [*whole.joint_names])
+    given, made = (Readings(model, []).joints(state).effort for model in (whole, lacking))
+    still = np.zeros(7), np.zeros(0), np.zeros(0)
+    weight = whole.gravity_effort(ArmState(0, np.arange(7.0), *still))
+    assert np.abs(weight).max() > 10.0 and np.allclose(made, given + weight)
+    assert np.isnan(Readings(lacking, []).joints(joint_state(8, [*whole.joint_names], effort=False)).effort).all()
+    broken = JointState(name=[*whole.joint_names], position=[float("nan")] * 7, velocity=[0.0] * 7, effort=[0.0] * 7)
+    with pytest.raises(InputError, match="position of .* is not finite"):
+        Readings(lacking, []).joints(serialize_message(broken))
 
 
 def test_the_second_sample_waits_for_the_reference_of_the_first_and_later_ones_only_if_any_has_come(planar_3r):

@@ -13,7 +13,7 @@ from flexarm_core.errors import ConfigError, RobotDescriptionError
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.state_machine import GateState
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.robot.drive_terms import DriveTerms, drive_terms
+from flexarm_core.robot.drive_terms import DriveTerms, drive_terms, effort_lack
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState
 from flexarm_sim.drives import DriveConfig
@@ -40,9 +40,11 @@ def text(hardware: str = "", damping: float = 1.5, friction: float = 0.8) -> str
     return f'<robot name="r">{"".join(parts)}{hardware}</robot>'
 
 
-def control(adds: str, joints: tuple[str, ...] = ("j1", "j2", "j3")) -> str:
+def control(adds: str, joints: tuple[str, ...] = ("j1", "j2", "j3"), lack: str = "") -> str:
     inside = "".join(f'<joint name="{name}"><command_interface name="effort"/></joint>' for name in joints)
-    hardware = f'<hardware><plugin>maker/Arm</plugin><param name="drive_adds">{adds}</param></hardware>'
+    hardware = f'<hardware><plugin>maker/Arm</plugin><param name="drive_adds">{adds}</param>{{}}</hardware>'.format(
+        f'<param name="efforts_lack">{lack}</param>' if lack else ""
+    )
     return f'<ros2_control name="c{joints[0]}" type="system">{hardware}{inside}</ros2_control>'
 
 
@@ -152,6 +154,23 @@ def test_what_drives_add_is_read_from_the_description_and_may_be_overruled():
         parse_robot_description(text(control("gravity", ("j1", "j2")) + control("", ("j3",))))
 
 
+def test_efforts_that_lack_terms_are_told_so_by_the_plant_and_the_description_says_it():
+    description = parse_robot_description(text(control("gravity", lack="gravity friction"), friction=0.8))
+    assert description.efforts_lack == ("gravity", "friction") and effort_lack(ArmModel(text())) is None
+    model, config = ArmModel(description), PlantConfig(initial_position=(0.3, 0.8, -0.6))
+    lack = effort_lack(model)
+    plant = Plant(description, MujocoBackend(description), config, DriveTerms(model, ("gravity",)), lack)
+    for _ in range(200):
+        told = plant.advance(np.array([1.0, -1.0, 0.5])).joints
+    state = plant.state()
+    assert np.abs(state.velocity).max() > 0.05
+    gravity = model.gravity_effort(ArmState(0, state.position, np.zeros(3), np.zeros(0), np.zeros(0)))
+    rubbed = 1.5 * state.velocity + 0.8 * np.tanh(state.velocity / 0.01)
+    assert told.effort == pytest.approx(state.effort - gravity - rubbed, abs=1e-9)
+    with pytest.raises(RobotDescriptionError, match="efforts_lack has 'weight'; drives add gravity"):
+        parse_robot_description(text(control("gravity", lack="weight")))
+
+
 def test_an_arm_that_rests_with_efforts_of_zero_is_noticed_before_it_moves():
     _, _, model = gates(())
     hanging, lying = np.zeros(3), np.array([0.3, 1.2, 0.4])
@@ -164,7 +183,9 @@ def test_an_arm_that_rests_with_efforts_of_zero_is_noticed_before_it_moves():
     assert plain.doubt(lying, still, weight) == "" and plain.doubt(lying, still, 0.05 * weight) == ""
     assert plain.doubt(hanging, still, nothing) == plain.doubt(lying, still, np.full(3, np.nan)) == ""
     assert plain.doubt(lying, np.array([0.0, 0.5, 0.0]), nothing) == ""
-    assert "do not report it" in DriveTerms(model, ("gravity",)).doubt(lying, still, nothing)
+    assert "do not report it, which efforts_lack must say" in DriveTerms(model, ("gravity",)).doubt(
+        lying, still, nothing
+    )
     weightless = ArmModel(text(), gravity=(0.0, 0.0, 0.0))
     assert DriveTerms(weightless, ()).doubt(lying, still, nothing) == ""
     gate, arm = make_gate(model), Arm(model)

@@ -165,4 +165,10 @@ def test_an_arm_driven_by_torque_follows_and_jumps_if_nobody_says_what_its_drive
             pytest.skip(str(missing))
         assert run.watchdog_stops == 0 and run.position[-1, -1] - run.position[0, -1] > 1e-3
         off.append(np.abs(run.position - run.position[0])[:, :-1].max())  # of the joints that are to stay
+    arm = tmp_path / f"{name}.urdf.xacro"
+    lacking = '<param name="drive_adds">gravity friction</param><param name="efforts_lack">gravity friction</param>'
+    arm.write_text(arm.read_text().replace('<param name="drive_adds">gravity friction</param>', lacking))
+    file.write_text(text, encoding="utf-8")
+    run = run_in_process(load_scenario(file), Progress(""))  # efforts that are not whole are made so
+    assert np.abs(run.position - run.position[0])[:, :-1].max() < 1e-4
     assert off[0] < 1e-4 and off[1] < 1e-3 and off[2] == pytest.approx(jump, rel=0.3)

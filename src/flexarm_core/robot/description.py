@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from flexarm_core.errors import ConfigError, RobotDescriptionError
 from flexarm_core.types import Array
 
-DRIVE_TERMS = ("gravity", "coriolis", "friction")  # that drives may add to effort commands
+DRIVE_TERMS = ("gravity", "coriolis", "friction")  # that drives may add to effort commands, and measured efforts lack
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +267,7 @@ class RobotDescription:
         strain_gauges: strain gauges by name.
         imus: inertial measurement units by name.
         drive_adds: what the drives add to effort commands by themselves, of ``DRIVE_TERMS``.
+        efforts_lack: what the measured efforts do not contain, of ``DRIVE_TERMS``.
     """
 
     name: str
@@ -282,6 +283,7 @@ class RobotDescription:
     strain_gauges: dict[str, StrainGauge]
     imus: dict[str, ImuSensor]
     drive_adds: tuple[str, ...] = ()
+    efforts_lack: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         parts = f"{len(self.actuated)} joints", f"{len(self.elastic)} elastic", f"{len(self.flexible_links)} links bend"

@@ -1,7 +1,8 @@
 """DriveTerms: efforts that drives add to their commands by themselves (gravity, Coriolis and friction compensation).
 
 Everywhere in the suite an effort is the whole effort of a motor. Where drives add a part themselves, the gate takes it
-off the command as the last step, and a simulated drive adds it as the first one.
+off the command as the last step, and a simulated drive adds it as the first one. What measured efforts do not contain
+is added where they are read.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ CREEPING = 0.01  # [rad/s | m/s] speed at which a drive compensates three quarte
 HEAVY = 0.05  # weight of a joint that is noticed, relative to its effort limit
 NOTHING = 0.02  # measured effort that counts as none, relative to the weight
 AT_REST = 0.01  # [rad/s | m/s]
-UNSAID = {False: ", which drive_adds must say", True: " and do not report it: stages that read efforts need all of it"}
+UNSAID = {False: ", which drive_adds must say", True: " and do not report it, which efforts_lack must say"}
 
 
 class DriveTerms:
@@ -89,6 +90,12 @@ class DriveTerms:
             f"the arm rests with efforts of 0, though gravity asks for {weight[i]:.3g} N*m of '{model.joint_names[i]}':"
             f" brakes hold it, or its drives add gravity themselves{UNSAID['gravity' in self.adds]}"
         )
+
+
+def effort_lack(model: ArmModel) -> DriveTerms | None:
+    """Return what the measured efforts of an arm do not contain, by its description; None: they are whole."""
+    lack = model.description.efforts_lack
+    return DriveTerms(model, lack) if lack else None
 
 
 def drive_terms(model: ArmModel, wanted: Sequence[str]) -> DriveTerms:

@@ -144,21 +144,24 @@ def read_armatures(element: Element, actuated: tuple[str, ...], following: tuple
     return armatures
 
 
-def read_drive_adds(element: Element, actuated: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the terms in ``<hardware><param name="drive_adds">`` of the ``<ros2_control>`` that drive the arm."""
+def read_drive_terms(element: Element, actuated: tuple[str, ...], key: str) -> tuple[str, ...]:
+    """Return the terms of a ``<hardware><param>`` of the ``<ros2_control>`` that drive the arm.
+
+    Its name is ``drive_adds`` or ``efforts_lack``.
+    """
     found: dict[str, tuple[str, ...]] = {}
     for tag in element.findall("./ros2_control"):
         of_arm = [joint.get("name", "") for joint in tag.findall("joint") if joint.get("name") in actuated]
-        words = [param.text or "" for param in tag.findall("./hardware/param[@name='drive_adds']")]
+        words = [param.text or "" for param in tag.findall(f"./hardware/param[@name='{key}']")]
         adds = set(" ".join(words).replace(",", " ").split())
         if unknown := sorted(adds - {*DRIVE_TERMS}):
             raise RobotDescriptionError(
-                f"<ros2_control>: drive_adds has '{unknown[0]}'; drives add {', '.join(DRIVE_TERMS)}"
+                f"<ros2_control>: {key} has '{unknown[0]}'; drives add {', '.join(DRIVE_TERMS)}"
             )
         found |= dict.fromkeys(of_arm, tuple(name for name in DRIVE_TERMS if name in adds))
     kinds = {found.get(name, ()) for name in actuated}
     if len(kinds) > 1:
-        raise RobotDescriptionError("<ros2_control>: drive_adds must be the same for all joints of the arm")
+        raise RobotDescriptionError(f"<ros2_control>: {key} must be the same for all joints of the arm")
     return kinds.pop()
 
 

@@ -25,7 +25,7 @@ from flexarm_core.robot.extensions_reader import (
     actuated_joints,
     read_armatures,
     read_commanded_joints,
-    read_drive_adds,
+    read_drive_terms,
     read_elastic_joints,
     read_flexible_links,
     read_force_torque_sensors,
@@ -123,7 +123,8 @@ def parse_robot_description(
         flexible_links=flexible | drives,
         strain_gauges=gauges | encoders,
         imus=read_imus(element, links),
-        drive_adds=read_drive_adds(element, actuated),
+        drive_adds=read_drive_terms(element, actuated, "drive_adds"),
+        efforts_lack=read_drive_terms(element, actuated, "efforts_lack"),
     )
     description = replace(description, links=with_shared_inertia(description))
     if not massless:

@@ -13,7 +13,7 @@ from flexarm_core.hardware_gate.config import COMMAND_MODES, HardwareGateConfig
 from flexarm_core.hardware_gate.supervisor import SupervisorConfig
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import DRIVE_TERMS, RobotDescription
-from flexarm_core.robot.drive_terms import NO_TERM
+from flexarm_core.robot.drive_terms import NO_TERM, effort_lack
 from flexarm_core.types import ArmState, Array
 from flexarm_nodes.hardware_gate.output import GateOutput
 from flexarm_nodes.hardware_gate.parameters import hardware_gate
@@ -99,7 +99,7 @@ class HardwareGateNode(ArmNode):
         self._model = model
         self._reader = ArmStateReader(model, values["base_state_source"])
         self.hear_base_state(values["base_state_source"], self._on_flexible_state)
-        self._gate = hardware_gate(values, model)
+        self._gate, self._lack = hardware_gate(values, model), effort_lack(model)
         self._output.open(self._gate, values)
 
     def change(self, values: dict[str, Any]) -> None:
@@ -150,11 +150,15 @@ class HardwareGateNode(ArmNode):
                     if measured and self._gate.weighs_efforts:
                         efforts = dict(zip(message.name, message.effort, strict=True))
                         known = [efforts.get(name, np.nan) for name in self._model.joint_names]
-                        self._gate.on_effort(state, np.array(known))
+                        self._gate.on_effort(state, self._whole(state, np.array(known)))
                     self._publish(self._gate.on_state(state, age))
             except InputError as error:
                 self._publish(self._gate.on_unusable_state(stamp, str(error)))
             self._report()
+
+    def _whole(self, state: ArmState, effort: Array) -> Array:
+        """Return measured efforts (n,) with what they lack."""
+        return effort if self._lack is None else effort + self._lack.added(state.position, state.velocity)
 
     def _on_joint_reference(self, message: JointReference) -> None:
         with self._output.lock:

@@ -10,7 +10,7 @@ import numpy as np
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import DRIVE_TERMS, RobotDescription
-from flexarm_core.robot.drive_terms import NO_TERM, DriveTerms, drive_terms
+from flexarm_core.robot.drive_terms import NO_TERM, DriveTerms, drive_terms, effort_lack
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.node.parameters import Parameter, record_of, rows
 from flexarm_sim.backends import BACKENDS, make_backend
@@ -183,7 +183,7 @@ def build_plant(values: dict[str, Any], known: RobotDescription) -> Plant:
         tip_radius=values["tip_radius"],
         friction=plant_friction(values, len(description.actuated)),
     )
-    return Plant(description, backend, plant_config(values, description), plant_drives(values, description))
+    return Plant(description, backend, plant_config(values, description), *plant_drives(values, description))
 
 
 def plant_description(values: dict[str, Any], known: RobotDescription) -> RobotDescription:
@@ -212,11 +212,12 @@ def plant_description(values: dict[str, Any], known: RobotDescription) -> RobotD
     return description
 
 
-def plant_drives(values: dict[str, Any], description: RobotDescription) -> DriveTerms | None:
-    """Return what the drives of the simulated robot add to effort commands; None if that is nothing."""
-    if not (any(values["drive_adds"]) or description.drive_adds):
-        return None
-    return drive_terms(ArmModel(description, values["tool_frame"], values["gravity"]), values["drive_adds"])
+def plant_drives(values: dict[str, Any], description: RobotDescription) -> tuple[DriveTerms | None, DriveTerms | None]:
+    """Return what simulated drives add to effort commands, and what measured efforts lack; None if that is nothing."""
+    if not (any(values["drive_adds"]) or description.drive_adds or description.efforts_lack):
+        return None, None
+    model = ArmModel(description, values["tool_frame"], values["gravity"])
+    return drive_terms(model, values["drive_adds"]), effort_lack(model)
 
 
 def plant_config(values: dict[str, Any], description: RobotDescription) -> PlantConfig:

@@ -120,7 +120,7 @@ class SimulatedPlant(ArmNode):
             friction=friction,
         )
         config = plant_config(values, description)
-        self._plant = Plant(description, backend, config, plant_drives(values, description))
+        self._plant = Plant(description, backend, config, *plant_drives(values, description))
         self._period = config.period_ns
         self._lockstep, self._timeout = values["lockstep"], values["lockstep_timeout"] or math.inf
         self._command_timeout = values["command_timeout"]

@@ -16,6 +16,7 @@ from sensor_msgs.msg import Imu, JointState
 from flexarm.msg import FlexibleState, StrainState
 from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.drive_terms import effort_lack
 from flexarm_core.turns import TurnCount
 from flexarm_core.types import Array, FlexibleSample, JointReference
 from flexarm_core.types import FlexibleState as FlexibleStateRecord
@@ -99,6 +100,7 @@ class SampleReader:
         self._select = JointStateSelector((*model.joint_names, *(self._elastic_names if "base" in required else ())))
         self._needs_effort = "effort" in required
         self._joint_names = model.joint_names
+        self._lack = effort_lack(model)
         self._flat = FlatReader(JointState, "position", "velocity", "effort")
 
     def read(self, raw: bytes) -> FlexibleSample:
@@ -157,6 +159,8 @@ class SampleReader:
         arm = self._actuated
         effort = efforts[arm] if self._reported(efforts) else np.full(len(self._joint_names), np.nan)
         position, velocity, deflection, rate = everywhere[arm], rates[arm], None, None
+        if self._lack is not None and math.isfinite(position.dot(position) + velocity.dot(velocity)):
+            effort = effort + self._lack.added(position, velocity)
         if self._deflects:
             if self._partly:
                 everywhere, rates = np.append(everywhere, np.nan), np.append(rates, np.nan)
