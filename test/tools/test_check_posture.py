@@ -15,6 +15,7 @@ from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_tools.check.arm import find_arm
 from flexarm_tools.check.first_run import POSTURES, clear_postures
 from flexarm_tools.check.posture import RobotBodies
+from flexarm_tools.report.solids import solids_to_touch
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 
@@ -162,6 +163,21 @@ def test_held_bodies_count_also_beside_the_first_link_and_links_without_geometry
     assert near[beside & (gap < 0.155)].all() and not near[gap > 0.162].any()
     assert 5 < found.sum() < 290
     assert not bodies.touches(clear_postures(model, bodies)).any()
+
+
+def test_shapes_without_a_size_are_points(recwarn):
+    """The eyes of an Armar are balls of radius 0."""
+    text = load_robot_description(URDF / "arm_6r.urdf.xacro")
+    for shape in ('<sphere radius="0"/>', '<cylinder radius="0" length="0"/>', '<box size="0 0 0"/>'):
+        geometry = f'<origin xyz="0.1 0 0"/><geometry>{shape}</geometry>'
+        first = text.index("<visual", text.index("<link", text.index("<joint")))
+        changed = f"{text[:first]}<collision>{geometry}</collision><visual>{geometry}</visual>{text[first:]}"
+        model = ArmModel(parse_robot_description(changed))
+        touched = [solid.vertices for solids in solids_to_touch(model.description).values() for solid in solids]
+        assert all(np.isfinite(vertices).all() for vertices in touched)
+        assert any(np.allclose(vertices, [0.1, 0.0, 0.0]) for vertices in touched)
+        RobotBodies(model)
+    assert not [warning for warning in recwarn if issubclass(warning.category, RuntimeWarning)]
 
 
 def test_an_arm_that_cannot_leave_its_plane_keeps_every_posture():

@@ -177,6 +177,13 @@ def _wrong_names(element: Element) -> Iterator[str]:
                 yield f"{kind} '{name}' is described {count} times: names must differ"
 
 
+def _remedy(text: str) -> str:
+    """Return what to do about a text in the place of numbers, if that is known."""
+    if "$" in text:
+        return "; it is text of xacro: name the file .urdf.xacro, or expand it (`xacro FILE`)"
+    return "; write spaces between numbers, no commas" if "," in text else ""
+
+
 def _wrong_numbers(part: Element) -> Iterator[str]:
     for tag in part.iter():
         for name, text in tag.items():
@@ -192,7 +199,7 @@ def _wrong_numbers(part: Element) -> Iterator[str]:
             if len(values) != count or not all(math.isfinite(value) for value in values):
                 endless = tag.tag == "limit" and name in ("lower", "upper") and any(map(math.isinf, values))
                 wanted = "a finite number" if count == 1 else f"{count} finite numbers"
-                yield f"{said}, expected {wanted}{f'; {ENDLESS}' if endless else ''}"
+                yield f"{said}, expected {wanted}{f'; {ENDLESS}' if endless else _remedy(text)}"
             elif max(map(abs, values)) > largest:
                 yield f"{said}, beyond {largest:g}"
             elif (tag.tag, name) in NEVER_NEGATIVE and values[0] < 0.0:

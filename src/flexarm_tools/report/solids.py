@@ -124,7 +124,8 @@ def _primitive(kind: str, size: tuple[float, ...]) -> trimesh.Trimesh:
         return trimesh.creation.box(extents=size)
     if kind == "cylinder":
         return trimesh.creation.cylinder(radius=size[0], height=size[1], sections=32)
-    return trimesh.creation.icosphere(subdivisions=2, radius=size[0])
+    ball = trimesh.creation.icosphere(subdivisions=2)  # of radius 0 its points are not numbers
+    return ball.apply_scale(size[0])
 
 
 def shape_solid(shape: Shape) -> Solid:

@@ -25,6 +25,12 @@ LIMIT = r'(<joint name="joint1".*?<limit[^>]*)'
         (r'name="base_x" stiffness="100.0"', 'name="base_x" stifness="1" stiffness="1"', "did you mean 'stiffness'"),
         (r"(<elastic_joint [^>]*/>)", r"\1\1", "'base_x' is described twice"),
         (r'<mass value="10.0"/>', '<mass value="1e200"/>', "link 'link1'.*beyond 1e"),
+        (
+            r'<mass value="10.0"/>',
+            '<mass value="10,0"/>',
+            "'10,0', expected a finite number; write spaces .* no commas",
+        ),
+        (r'<mass value="10.0"/>', '<mass value="$(arg m)"/>', "of xacro: name the file .urdf.xacro, or expand it"),
         (r'<mass value="10.0"/>', '<mass value="nan"/>', "link 'link1'.*expected a finite number"),
         (r'(<link name="link1">.*?)ixx="[^"]*"', r'\1ixx="9"', "link 'link1'.*are of no body"),
         (
