@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import time
 
 import numpy as np
@@ -76,6 +77,13 @@ def test_an_effort_that_friction_takes_passes_unchanged_and_alone_is_limited(liv
     gate.wait_for_diagnostic("hardware_gate", "running")
     assert answer(gate, joint_state(2), reference(2, (1.0, 2.0, 103.0)))[2] < 100.0
     gate.wait_for_diagnostic("hardware_gate", "joint3: position, velocity or acceleration")
+
+
+def test_a_gate_says_which_limits_of_the_description_it_does_not_keep(live, shared):
+    soft = '<safety_controller soft_lower_limit="-1" soft_upper_limit="1" k_velocity="1"/><limit'
+    text = re.sub(r'(<joint name="joint2".*?)<limit', rf"\1{soft}", shared["robot_description"], count=1, flags=re.S)
+    live.start("hardware_gate", {**shared, "robot_description": text}, transitions=("configure",))
+    live.wait_for_diagnostic("hardware_gate", "are not kept: 'joint2' [-1, 1]; if they must be, narrow <limit>")
 
 
 DOWN = {"lockstep": True, "use_sim_time": True, "gravity": [0.0, -9.81, 0.0]}

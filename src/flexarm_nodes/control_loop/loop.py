@@ -50,6 +50,7 @@ class ControlLoop(ArmNode):
     Readings, and references of other nodes, are waited for by the rules of ``references``.
     """
 
+    KEEPS_LIMITS = True
     PARAMETERS = (
         Parameter("stages", "string[]", USUAL,
             f"stages in order of execution, {GATE} last; available: {', '.join(STAGES)}"),

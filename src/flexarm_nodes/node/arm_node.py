@@ -31,6 +31,7 @@ from flexarm.msg import FlexibleState, JointReference
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.limits_not_kept import limits_not_kept
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.messages.cdr import message_reader
 from flexarm_nodes.messages.differentiated import Differentiated
@@ -82,6 +83,7 @@ class ArmNode(LifecycleNode):
 
     PARAMETERS: tuple[Parameter, ...] = ()
     MASSLESS = False  # whether a robot without masses is accepted: kinematics need no masses
+    KEEPS_LIMITS = False  # whether it keeps the limits of the joints, and says which it does not keep
 
     def __init__(self, name: str) -> None:
         """Declare the parameters and wait for the robot description."""
@@ -192,6 +194,7 @@ class ArmNode(LifecycleNode):
         self.table.on_change(self.change)
         fixed = ", ".join(f"{name} at {position:g}" for name, position in description.outside.items())
         note = f"; not of the arm, read as fixed: {fixed}" if fixed else ""
+        note += "".join(f"; {said}" for said in limits_not_kept(model)) if self.KEEPS_LIMITS else ""
         self.diagnostics.announce(OK, f"configured{note}", anew=True)
         return super().on_configure(state)
 

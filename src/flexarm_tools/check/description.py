@@ -9,6 +9,7 @@ import numpy as np
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import Link
 from flexarm_core.robot.dynamics_check import impossible_inertia, massless_joints
+from flexarm_core.robot.limits_not_kept import limits_not_kept
 from flexarm_core.types import ArmState, Array
 from flexarm_tools.check.arm import Arm
 from flexarm_tools.check.step import CheckStep, Finding
@@ -174,7 +175,8 @@ def _limits(model: ArmModel) -> CheckStep:
                     f'<joint name="{lacking[0]}">{" and the others" if len(lacking) > 1 else ""}',
                 )
             )
-    findings += _odd_units(model) + _narrowed(model) + _not_kept(model)
+    findings += _odd_units(model) + _narrowed(model)
+    findings += [Finding(said) for said in limits_not_kept(model)]
     findings += [
         Finding(
             f"missing: <limit effort> of '{name}' is 0: the motor gives nothing",
@@ -238,43 +240,6 @@ def _narrowed(model: ArmModel) -> list[Finding]:
                 )
             )
     return found
-
-
-def _not_kept(model: ArmModel) -> list[Finding]:
-    """Say which limits of driven joints the description has and nothing here keeps."""
-    soft, endless = [], []
-    for tag in ElementTree.fromstring(model.description.text).findall("joint"):
-        name, limit, safety = tag.get("name", ""), tag.find("limit"), tag.find("safety_controller")
-        if name not in model.joint_names:
-            continue
-        joint = model.description.joints[name]
-        ends = _ends(safety, "soft_lower_limit", "soft_upper_limit")
-        if ends and ends[0] < ends[1] and (ends[0] > joint.lower or ends[1] < joint.upper):
-            soft.append(f"'{name}' [{ends[0]:.4g}, {ends[1]:.4g}]")
-        ends = _ends(limit, "lower", "upper")
-        if joint.endless and ends and ends[0] < ends[1]:
-            endless.append(f"'{name}' [{ends[0]:.4g}, {ends[1]:.4g}]")
-    said = (
-        (soft, "soft limits (<safety_controller>) are not kept", "narrow <limit>"),
-        (
-            endless,
-            "position limits of continuous joints mean nothing in URDF, and are not kept",
-            'write type="revolute"',
-        ),
-    )
-    return [
-        Finding(f"{what}: {', '.join(joints)}; if they must be, {remedy}") for joints, what, remedy in said if joints
-    ]
-
-
-def _ends(tag: ElementTree.Element | None, lower: str, upper: str) -> tuple[float, float] | None:
-    """Return two limits of a tag, 0 where one is missing; None if it has neither, or they are no numbers."""
-    if tag is None or not {lower, upper} & {*tag.keys()}:
-        return None
-    try:
-        return float(tag.get(lower, "0")), float(tag.get(upper, "0"))
-    except ValueError:
-        return None
 
 
 def _odd_units(model: ArmModel) -> list[Finding]:
