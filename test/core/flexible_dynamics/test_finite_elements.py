@@ -34,7 +34,7 @@ def test_the_modes_of_the_clamped_body_are_those_of_calculix(bar):
 
 
 def of_exudyn(bar: FiniteElements, modes: int) -> np.ndarray:
-    """Frequencies of Exudyn's own body of Craig and Bampton, clamped at its root, with a rigid flange at its tip [Hz]."""
+    """Frequencies of Exudyn's own reduced body, clamped at its root, with a rigid flange at its tip [Hz]."""
     fem_module = pytest.importorskip("exudyn.FEM")
     order = np.lexsort((bar.freedom[:, 1], bar.freedom[:, 0]))
     K, M = (sparse.csr_matrix(matrix[order][:, order]) for matrix in (bar.stiffness, bar.mass))
