@@ -199,3 +199,39 @@ def test_an_arm_that_rests_with_efforts_of_zero_is_noticed_before_it_moves():
     gate.on_reference(effort_for(model, arm.state, [0.0, 0.0, 0.0]))
     gate.on_effort(arm.state, nothing)
     assert gate.doubt == "" and gate.status.state is GateState.RUNNING
+
+
+@pytest.mark.parametrize("lacks", [False, True])
+@pytest.mark.parametrize(("said", "true"), [((), ()), (ALL, ALL), (ALL, ()), ((), ALL), (ALL[:1], ()), ((), ALL[:1])])
+def test_drives_that_add_otherwise_than_said_are_noticed_at_the_first_commands(said, true, lacks):
+    """MuJoCo moves the arm; efforts are whole, or those of the commands alone."""
+    description = parse_robot_description(text(friction=0.0))
+    start = (0.3, 0.8, -0.6)
+    _, gate, model = gates(said)
+    plant = Plant(
+        description,
+        MujocoBackend(description),
+        PlantConfig(initial_position=start),
+        DriveTerms(ArmModel(description), true),
+    )
+    sent, worst = None, 0.0
+    for tick in range(400):
+        plant.advance(sent)
+        now = plant.state()
+        state = ArmState(tick * 1_000_000, now.position, now.velocity, np.zeros(0), np.zeros(0))
+        gate.on_effort(state, now.effort if sent is None or not lacks else sent)
+        first = gate.on_state(state)
+        given = gate.on_reference(effort_for(model, state, [0.2 * np.cos(0.02 * tick), -0.3, 0.1]))
+        sent = first if given is None else given
+        worst = max(worst, np.abs(now.position - start).max())
+    status = gate.status
+    if said == true and not (lacks and said):
+        assert gate.doubt == "" and status.state is GateState.RUNNING and status.trips == 0
+    elif lacks and said == true:  # efforts without what drives add look like those of plain drives; the motion does not
+        assert "or do not report it, which efforts_lack must say" in gate.doubt and status.trips == 0
+    elif lacks and not said:  # the measured efforts are the commands
+        assert gate.doubt == "" and status.trips == 0
+    else:
+        wrong = "do not add gravity" if said else "add gravity themselves"
+        assert status.state is GateState.TRIPPED and wrong in status.reason and wrong in gate.doubt
+        assert worst < 0.2

@@ -28,6 +28,7 @@ class Commands:
     in the turn in which the encoder reported the newest believed state. What drives add to an effort is taken off last.
 
     Attributes:
+        drives: what the drives add.
         law: law of the command mode.
         silent: whether no command is sent, as no drive accepts any.
         unobserved: whether the gate asked for the fallback controller while the effect of its commands was not known:
@@ -48,7 +49,7 @@ class Commands:
         drives: DriveTerms,
     ) -> None:
         """Command an arm; ``soft``: bounds of a stop of an arm that bends; ``drives``: what the drives add."""
-        self._drives = drives
+        self.drives = drives
         self._model, self._limits, self._config, self._timing, self._soft = model, limits, config, timing, soft
         self._prediction = Prediction(model, limits.velocity)
         self.set_mode(config.command_mode)
@@ -238,6 +239,6 @@ class Commands:
 
     def _commanded(self, effort: Array, state: ArmState | None, friction: ArrayLike) -> Array:
         """Return a whole effort (n,) without what the drives add in a state."""
-        if not self._drives.adds or state is None:
+        if not self.drives.adds or state is None:
             return effort
-        return effort - self._drives.commanded(state.position, state.velocity, np.asarray(friction, dtype=float))
+        return effort - self.drives.commanded(state.position, state.velocity, np.asarray(friction, dtype=float))

@@ -37,7 +37,7 @@ from flexarm_core.hardware_gate.state_machine import NOT_LED, GateState, GateSta
 from flexarm_core.hardware_gate.supervisor import Supervisor
 from flexarm_core.hardware_gate.timing import Timing
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.robot.drive_terms import DriveTerms
+from flexarm_core.robot.drive_terms import DriveTerms, FirstEfforts
 from flexarm_core.turns import TurnCount
 from flexarm_core.types import ArmState, Array, JointReference
 
@@ -70,6 +70,7 @@ class HardwareGate:
         """
         self.model, self.limits, self.config = model, limits, config
         self.drives = drives or DriveTerms(model, model.description.drive_adds)
+        self._first = FirstEfforts(self.drives, model)
         self._patience = config.patience(limits)
         soft = softness(model, limits.velocity, limits.acceleration, config.period)
         self._count = TurnCount(model.turns, model.fastest)
@@ -84,8 +85,8 @@ class HardwareGate:
 
     def reset(self) -> None:
         """Forget everything except the settings."""
-        self._doubt = ""
-        for part in (self._machine, self._supervisor, self._count, self._trust, self._timing.lateness):
+        self._doubt, self._commands.drives = "", self.drives
+        for part in (self._first, self._machine, self._supervisor, self._count, self._trust, self._timing.lateness):
             part.reset()
         self._forget_time()
         self._commands.reset()
@@ -204,21 +205,31 @@ class HardwareGate:
 
     @property
     def weighs_efforts(self) -> bool:
-        """Whether measured efforts are of use: before the first reference, in effort mode."""
-        return self._machine.state is GateState.WAITING and self._commands.law.mode == "effort"
+        """Whether measured efforts are of use: before the first reference and at the first commands, in effort mode."""
+        return self._commands.law.mode == "effort" and (self._machine.state is GateState.WAITING or self._first.open)
 
     def on_effort(self, state: ArmState, effort: Array) -> None:
-        """Compare measured efforts (n,), before the first reference, with what the drives are said to add."""
-        if self.weighs_efforts:
+        """Compare measured efforts (n,) with what the drives are said to add; if they disprove it, the gate trips."""
+        if not self.weighs_efforts:
+            return
+        if self._machine.state is GateState.WAITING:
             self._doubt = self.drives.doubt(state.position, state.velocity, effort)
+            return
+        self._first.observe(state, effort, self._commands.sent)
+        self._doubt = self._first.doubt
+        if self._first.certain:
+            self._machine.trip(self._first.doubt)
+            self._commands.drives = self._first.seen  # or the stop would go on to move the arm
+            if self._trust.state is not None:
+                self._commands.law.restart(self._trust.state)
 
     @property
     def doubt(self) -> str:
-        """What the user must look at: efforts at rest that do not fit to what the drives add, or late velocities."""
+        """What the user must look at: efforts that do not fit to what the drives add, or late velocities."""
         if self._trust.rates.matters and not self._timing.told:
             late = 1e3 * self._trust.rates.measured
             return f"measured velocities are {late:.0f} ms older than the positions beside them: is a filter at work?"
-        return self._doubt if self.weighs_efforts else ""
+        return self._doubt if self._commands.law.mode == "effort" else ""
 
     def on_unusable_state(self, stamp: int, reason: str) -> Array | None:
         """Process an unusable state: stop without measurements, and return the command that answers it."""

@@ -8,6 +8,7 @@ is added where they are read.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +23,8 @@ CREEPING = 0.01  # [rad/s | m/s] speed at which a drive compensates three quarte
 HEAVY = 0.05  # weight of a joint that is noticed, relative to its effort limit
 NOTHING = 0.02  # measured effort that counts as none, relative to the weight
 AT_REST = 0.01  # [rad/s | m/s]
+SPAN, SOON = 0.15, 0.02  # [s] after which first efforts are judged; after which a motion that agrees is proof
+NEAR, LEFT = 0.35, 0.4  # error of the share of gravity that drives add, and of what it does not explain
 UNSAID = {False: ", which drive_adds must say", True: " and do not report it, which efforts_lack must say"}
 
 
@@ -90,6 +93,76 @@ class DriveTerms:
             f"the arm rests with efforts of 0, though gravity asks for {weight[i]:.3g} N*m of '{model.joint_names[i]}':"
             f" brakes hold it, or its drives add gravity themselves{UNSAID['gravity' in self.adds]}"
         )
+
+
+class FirstEfforts:
+    """Compares the first commands with measured efforts and with the motion: do the drives add what they are said to?
+
+    Beyond a command ``u`` drives give ``s g`` with the gravity effort ``g`` and ``s`` = 0 or 1. Measured efforts minus
+    ``u`` show ``s``, and so does ``H qdd + c - u``. If both contradict what was said, that is proof; measured efforts
+    alone are none, as they may lack what the drives add.
+
+    Attributes:
+        doubt: what is wrong, empty if nothing is known.
+        certain: whether there is proof.
+        open: whether more efforts are wanted.
+        seen: the terms with gravity if they are said to come without it, and without it if with it.
+    """
+
+    def __init__(self, drives: DriveTerms, model: ArmModel) -> None:
+        """Compare efforts of an arm with what its drives are said to add."""
+        others = [name for name in DRIVE_TERMS if (name in drives.adds) != (name == "gravity")]
+        self.seen = DriveTerms(model, others)
+        limit, self._model, self._told = model.effort_limit, model, float("gravity" in drives.adds)
+        self._scale = np.where(np.isfinite(limit) & (limit > 0.0), limit, 1.0)
+        self._base = np.zeros(model.m)
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self.doubt, self.certain, self.open = "", False, True
+        self._begin(None)
+
+    def _begin(self, state: ArmState | None) -> None:
+        self._before, self._time, self._sums = state, 0.0, np.zeros((3, self._model.n))
+
+    def observe(self, state: ArmState, measured: Array, sent: Array | None) -> None:
+        """Process a state, and its measured efforts (n,) under the command (n,) that was sent last; None: none was."""
+        before, resting = self._before, replace(state, deflection=self._base, deflection_rate=self._base)
+        dt = 0.0 if before is None else (state.stamp - before.stamp) * 1e-9
+        if sent is None or before is None or not (0.0 < dt < SPAN and np.isfinite(measured).all()):
+            self._begin(state)
+            return
+        model, blocks = self._model, self._model.blocks(resting)
+        change = blocks.H_m @ (state.velocity - before.velocity)
+        moved = change + dt * (blocks.c_m + model.D_m * state.velocity - sent)
+        self._sums += np.stack((dt * model.gravity_effort(resting), dt * (measured - sent), moved))
+        self._before, self._time = state, self._time + dt
+        over = self._time >= SPAN
+        if self._time >= SOON:
+            shown = [self._contradicts(beyond) for beyond in self._sums[1:]]
+            self.certain = all(shown)
+            self.open = not (over or self.certain)
+            if self.certain or (over and shown[0]):
+                self.doubt = self._words()
+
+    def _contradicts(self, beyond: Array) -> bool:
+        """Return whether efforts (n,) beyond the commands are those of drives of the other kind."""
+        weight = self._sums[0] / self._scale
+        if np.abs(weight).max() <= HEAVY * self._time:
+            return False
+        shown, other = beyond / self._scale, 1.0 - self._told
+        share = float(shown @ weight / (weight @ weight))
+        left = np.linalg.norm(shown - share * weight) / np.linalg.norm(weight)
+        return abs(share - other) < NEAR and bool(left < LEFT)
+
+    def _words(self) -> str:
+        i = int(np.argmax(np.abs(self._sums[0] / self._scale)))
+        of = f"{abs(self._sums[0][i]) / self._time:.3g} N*m for '{self._model.joint_names[i]}'"
+        if not self._told:
+            return f"the drives add gravity themselves ({of}), which drive_adds must say"
+        perhaps = "" if self.certain else ", or do not report it, which efforts_lack must say"
+        return f"the drives do not add gravity ({of}), though drive_adds says so{perhaps}"
 
 
 def effort_lack(model: ArmModel) -> DriveTerms | None:
