@@ -516,6 +516,31 @@ PLANTED = (
         f"{CORE_TESTS}/test_unknown_load.py",
     ),
     Planted(
+        "what was measured before an arm falls counts on", f"{GATE}/observed_dynamics.py",
+        "if self._escapes and self.share > SHAKES and not late:", "if False:",
+        f"{CORE_TESTS}/test_observed_dynamics.py"
+        "::test_while_an_arm_falls_under_steady_efforts_the_last_sample_counts_in_full_unless_efforts_may_act_late",
+    ),
+    Planted(
+        "an effort that may not have acted yet seems to do nothing", f"{GATE}/observed_dynamics.py",
+        "part /= part + unsure @ unsure + (NOISE / dt) ** 2", "part /= part + (NOISE / dt) ** 2",
+        f"{CORE_TESTS}/test_observed_dynamics.py"
+        "::test_a_change_of_efforts_that_may_not_have_acted_yet_is_not_taken_to_have_caused_the_motion",
+    ),
+    Planted(
+        "a correction for a heavy load may throw a light one", f"{GATE}/observed_dynamics.py",
+        "return effort - self._daring(state, change) if self._escapes else effort", "return effort",
+        f"{CORE_TESTS}/test_unknown_load.py",
+    ),
+    Planted(
+        "a correction for a load that may not be there may throw a light hand", f"{GATE}/observed_dynamics.py",
+        "share = STEP if self._load.loaded else UNLOADED * STEP", "share = STEP", f"{CORE_TESTS}/test_unknown_load.py",
+    ),
+    Planted(
+        "a light load is hidden by the noise for a heavy one", f"{GATE}/load/tool_load.py",
+        "if _explains(told, L, theta, state.rows, noise, doubt):", "if True:", f"{CORE_TESTS}/test_unknown_load.py",
+    ),
+    Planted(
         "noise looks like a lighter hand", f"{GATE}/load/tool_load.py",
         "slope, curvature = slope - state.shaken[0]", "slope, curvature = slope - 0.0",
         f"{CORE_TESTS}/test_tool_load.py",
@@ -725,7 +750,7 @@ PLANTED = (
     ),
     Planted(
         "a load is sought in the motion while commands may be late", f"{GATE}/command_law.py",
-        "self.observed.observe(state, known, age, doubted=self.cautious)", "self.observed.observe(state, known, age)",
+        "doubted=self.cautious, late=late)", "late=late)",
         f"{FAULT_CASES}::test_after_a_reset_while_commands_are_still_late_no_load_is_sought_in_the_motion",
     ),
     # Chains of frames on /tf

@@ -215,7 +215,7 @@ def run(case: Case, *, gated: bool) -> tuple[float, float, str]:
             try:
                 command = gate.on_state(state)
                 answer = gate.on_reference(JointReference(state.stamp, effort=effort))
-                command = answer if command is None else command
+                command = command if answer is None else answer
             except InputError as error:
                 command = gate.on_unusable_state(state.stamp, str(error))
             if command is None and not led:

@@ -131,11 +131,18 @@ class CommandLaw:
         if self._ramp is not None:
             self.rate = np.clip(self.rate, -self._limits.velocity, self._limits.velocity)
 
-    def observe(self, state: ArmState, age: float, *, applied: bool) -> None:
-        """Process a believed state; ``applied``: whether the command in force reached the drives until then."""
+    def observe(self, state: ArmState, age: float, *, applied: bool, late: bool = False) -> None:
+        """Process a believed state.
+
+        Args:
+            state: the state.
+            age: age of the state when the command that answers it acts, beyond one period [s].
+            applied: whether the command in force reached the drives until then.
+            late: whether there is a hint that commands act late.
+        """
         if self.mode == "effort":
             known = None if self.command is None or not applied else self.command - self.friction
-            self.observed.observe(state, known, age, doubted=self.cautious)
+            self.observed.observe(state, known, age, doubted=self.cautious, late=late)
 
     def remember(self, command: Array, dt: float) -> Array:
         """Store a command (n,) that is now in force, ``dt`` [s] after the last one, and return it."""

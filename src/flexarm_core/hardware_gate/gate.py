@@ -180,7 +180,8 @@ class HardwareGate:
         self._see(state)
         unsure = commands.unobserved or timing.response.hinted or timing.too_late
         commands.unobserved = machine.fallback and self.config.fallback and unsure
-        commands.law.observe(state, timing.possible_age, applied=not (commands.silent or commands.unobserved))
+        applied = not (commands.silent or commands.unobserved)
+        commands.law.observe(state, timing.possible_age, applied=applied, late=timing.response.hinted)
         if timing.recovers(state, gap):
             machine.recover()
         if before is None and machine.stopped and commands.law.command is None:

@@ -16,15 +16,18 @@ share directions in which it does not move. While a joint escapes, that is, beco
 allows, ``L`` is that of the heaviest load that explains what was seen, as far as that does not throw the arm if the
 lightest one is the truth; otherwise that of the lightest. If then nothing but a load or a lighter hand explains what
 was seen, and no hand shakes, the low pass is quick, too: an arm that falls is caught in two periods, not in six. So is
-the low pass at first, when it is the mean of the model's forecast and of few samples. A load that the hand picks up or
-loses contradicts what was seen before. Two kinds are known, and then what was seen of the load until then is forgotten.
-A hand that is taken for lighter while a joint escapes after a calm time has picked up a load: this looks like a lighter
-hand, which is the opposite. If no single load explains what was seen (:attr:`ToolLoad.contradiction` above SURE within
-less than FILTER samples) and a joint escapes, a load was lost, and the effort that bore it throws the wrist within some
-periods. Then ``z`` and ``w`` are means since the contradiction began, and the next effort is right at once. If no joint
-escapes for RESTED while the contradiction grows as fast, what was seen is forgotten, too: a load that is not there any
-more, mixed with what was seen since, would throw the arm later. No load is sought from then on until the arm moves: if
-others hold it, as a brake, changes of the efforts move nothing, which looks like an inertia beyond measure.
+the low pass at first, when it is the mean of the model's forecast and of few samples. And while a joint escapes, ``z``
+and ``w`` are those of the last sample at once, as far as it does not matter whether the last change of efforts has
+acted already: a correction acts, what it does is seen, and only then comes the next one. A load that the hand picks up
+or loses contradicts what was seen before. Two kinds are known, and then what was seen of the load until then is
+forgotten. A hand that is taken for lighter while a joint escapes after a calm time has picked up a load: this looks
+like a lighter hand, which is the opposite. If no single load explains what was seen (:attr:`ToolLoad.contradiction`
+above SURE within less than FILTER samples) and a joint escapes, a load was lost, and the effort that bore it throws the
+wrist within some periods. Then ``z`` and ``w`` are means since the contradiction began, and the next effort is right at
+once. If no joint escapes for RESTED while the contradiction grows as fast, what was seen is forgotten, too: a load that
+is not there any more, mixed with what was seen since, would throw the arm later. No load is sought from then on until
+the arm moves: if others hold it, as a brake, changes of the efforts move nothing, which looks like an inertia beyond
+measure.
 
 The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
 ``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . G^-1 y)`` is 1 for the right
@@ -48,7 +51,7 @@ from flexarm_core.entrance import finite, number, numbers
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import ACCELERATION, JointLimits
 from flexarm_core.hardware_gate.limits import VELOCITY as VELOCITY_LIMIT
-from flexarm_core.hardware_gate.load.tool_load import STEP, ToolLoad
+from flexarm_core.hardware_gate.load.tool_load import ToolLoad
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.types import ArmState, Array
 
@@ -65,8 +68,12 @@ COUNTS = 0.25  # fraction of the acceleration limits: smaller expected changes o
 ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the acceleration limits allow escape
 CALM = 0.02  # [s] after so long without an escape a hand that seems lighter may have picked up a load
 RESTED = 0.1  # [s] after so long without an escape a load that was seen to be another one is forgotten
+STEP = 0.7  # fraction of the velocity limits that a correction for a heavy load may change a velocity by if it is light
+UNLOADED = 0.5  # the same, relative to that, while there may be none, and the hand even lighter than told
 LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
 SURE = 30.0  # contradiction that only another load causes, within a few samples
+CERTAIN = 0.1  # largest share of a difference that efforts that act late may explain, if a sample counts in full
+NOISE = 0.003  # fraction of the velocity limits: smaller differences of velocities may be noise
 STEADY = 0.5  # [s] time constant of what lasts, and with which the share returns to its first value
 # rows of the memory; ACCELERATED, EXERTED: a and u - g of the last sample; CHANGE: of u - g; SINCE: sums since what was
 # seen contradicts itself
@@ -192,7 +199,8 @@ class ObservedDynamics:
         light = self._told(state) + self._load.least
         step = np.linalg.solve(light, extra) * self._late
         slower = np.maximum(-np.sign(step) * state.velocity, 0.0)
-        most = STEP * self._table[VELOCITY_LIMIT] + slower
+        share = STEP if self._load.loaded else UNLOADED * STEP
+        most = share * self._table[VELOCITY_LIMIT] + slower
         part: Array = extra * max(1.0 - float(np.min(most / np.maximum(np.abs(step), 1e-300))), 0.0)
         return part
 
@@ -202,7 +210,9 @@ class ObservedDynamics:
         change = numbers("acceleration", acceleration, self._memory.shape[1]) - self._memory[Z] if known else 0.0
         self._memory[EXPECTED] = self._scalars[SHARE] * change
 
-    def observe(self, state: ArmState, effort: Array | None, age: float = 0.0, *, doubted: bool = False) -> None:
+    def observe(
+        self, state: ArmState, effort: Array | None, age: float = 0.0, *, doubted: bool = False, late: bool = False
+    ) -> None:
         """Process a believed state.
 
         Args:
@@ -210,6 +220,7 @@ class ObservedDynamics:
             effort: (n,) effort on the links that was in force until then; None: none was.
             age: age of the state when the command that answers it acts, beyond one period [s].
             doubted: whether efforts may act late, or readings be wrong: both look like a load, so none is sought.
+            late: whether there is a hint that efforts act late: then no sample counts in full.
         """
         periods = QUICK if self._loaded and self.share > SHAKES else FILTER
         filtered = max(periods, self._slowest / self._period) * (self._period + number("age", age, 0.0))
@@ -269,6 +280,19 @@ class ObservedDynamics:
             if not self._load.since:
                 self._memory[SINCE_Z], self._memory[SINCE_W] = 0.0, 0.0
             self._loaded = self._escapes and (self._load.loaded or self._load.lacks > 0.0)
+            if self._escapes and self.share > SHAKES and not late:
+                self._catch_up(state, dt)
+
+    def _catch_up(self, state: ArmState, dt: float) -> None:
+        """Let ``z`` and ``w`` be those of the last sample, as far as it does not matter when efforts changed."""
+        a, u, change = self._memory[ACCELERATED], self._memory[EXERTED], self._memory[CHANGE]
+        limit = self._table[VELOCITY_LIMIT]
+        behind = (a - self._memory[Z]) / limit
+        unsure = np.linalg.solve(self.inertia(state), change) / (CERTAIN * limit)
+        part = behind @ behind
+        part /= part + unsure @ unsure + (NOISE / dt) ** 2
+        self._memory[Z] += part * (a - self._memory[Z])
+        self._memory[W] += part * (u - self._memory[W])
 
 
 @kernel

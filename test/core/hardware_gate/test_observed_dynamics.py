@@ -183,6 +183,41 @@ def test_an_arm_that_others_hold_has_no_load_whatever_is_asked_of_it(seed):
     assert not any(loads[300:])
 
 
+def fall(observed: ObservedDynamics, arm: Loaded, efforts: list[np.ndarray], late: bool = False) -> np.ndarray:
+    """Let the arm fall under the efforts; return the last mean acceleration."""
+    acceleration = np.zeros(6)
+    observed.observe(arm.state, None)
+    for effort in efforts:
+        acceleration = arm.step(effort)
+        observed.observe(arm.state, effort, late=late)
+    return acceleration
+
+
+def test_while_an_arm_falls_under_steady_efforts_the_last_sample_counts_in_full_unless_efforts_may_act_late():
+    arm = Loaded(10.0)
+    bears = arm.told.gravity_effort(arm.state)
+    observed = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD)
+    measured = fall(observed, arm, [bears] * 6)
+    assert np.allclose(observed.mean, measured, rtol=0.02, atol=0.02 * np.abs(measured).max())
+    assert np.allclose(observed.balance(arm.state), bears, rtol=0.02, atol=0.02 * np.abs(bears).max())
+    doubtful, arm = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD), Loaded(10.0)
+    fall(doubtful, arm, [bears] * 6, late=True)
+    assert np.abs(doubtful.mean - measured).max() > 0.1 * np.abs(measured).max()
+
+
+def test_a_change_of_efforts_that_may_not_have_acted_yet_is_not_taken_to_have_caused_the_motion():
+    """An arm falls, and the effort that bears it acts a sample late: it must not seem to do nothing."""
+    arm = Loaded(10.0)
+    bears, told = arm.bearing, arm.told.gravity_effort(arm.state)
+    observed = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD)
+    fall(observed, arm, [told] * 6)
+    before = observed.balance(arm.state)
+    arm.step(told)
+    observed.observe(arm.state, bears)
+    share = np.abs(observed.balance(arm.state) - before).max() / np.abs(bears - told).max()
+    assert share < 0.45  # what the low pass takes of it, and hardly more
+
+
 def test_a_told_arm_without_a_load_learns_none():
     arm = Loaded()
     observed, effort = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD), arm.bearing

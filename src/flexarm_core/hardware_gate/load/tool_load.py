@@ -17,11 +17,12 @@ such means, too, if the mean is that of ``J^T Y`` as well: of the motion at each
 wrist turns and becomes faster while a mean is taken, and the difference would look like another load.
 
 Often several loads explain what was seen: a wrist in free fall tells nothing of a mass. A linear estimate of ``theta``
-is then near their mean, which is none of them. So candidates are kept (:mod:`candidates`), and one whose cost is
-within PLAUSIBLE of the least is plausible. Used is the plausible one that adds least: an inertia that is too large
-makes corrections too strong, one that is too small makes them slow. Slow is too slow once a joint escapes, that is,
-becomes faster than its acceleration limit allows. Then it is the one that adds most among those with which a correction
-would not throw the arm if the one that adds least is the truth.
+is then near their mean, which is none of them. So candidates are kept (:mod:`candidates`), and one whose cost is within
+PLAUSIBLE of the least is plausible. Used is the plausible one that adds least: an inertia that is too large makes
+corrections too strong, one that is too small makes them slow. Slow is too slow once a joint escapes, that is, becomes
+faster than its acceleration limit allows. Then it is the one that adds most, and :attr:`ToolLoad.least` says how far a
+correction may go. The noise for the heaviest load is far too large for a light one, so a light one would be refuted
+late; for ``least`` the low pass must be explained with the noise that goes with the inertia of the load itself.
 
 A hand that is lighter than told is a load of ``-x`` times the told hand, so its cost is quadratic in ``x``. It is used
 on a rigid base only, and only if neither a load nor the told hand is plausible: with the largest plausible ``x`` (a
@@ -82,9 +83,9 @@ UNSURE = 0.003  # fraction of an acceleration that may be wrong
 PLAUSIBLE = 3.0  # largest excess of a cost: a log-likelihood ratio
 POSSIBLE = 4.0  # the same for a load by which errors of accelerations are weighed
 LIKELY = 1.5  # least lead of the cost of a lighter hand over all other costs, to be used while a joint escapes
-STEP = 0.35  # fraction of the velocity limits that a correction for a load that is not there may change a velocity by
 MISSING = 0.9  # largest share of the told hand that may not be there
 EXPECTED, AROUND = 5, 0.05  # mass on the grid, and lever [m], of a load before anything was seen
+SIGMAS = 4.0  # standard deviations of noise that may hide a light load
 RATIO = 100.0  # largest inertia relative to that of the load that adds least
 
 
@@ -143,8 +144,8 @@ class ToolLoad:
 
     Attributes:
         inertia: (n, n) inertia that the load adds to that of the joints.
-        least: (n, n) the same of what adds least: a plausible load; negative if a joint escapes and a hand lighter than
-            told is likelier than any load.
+        least: (n, n) the same of what adds least: a plausible load, if a joint escapes one that explains the last
+            observations with its own noise; negative if then a hand lighter than told is likelier than any load.
         missing: (n, n) inertia that the hand lacks, as it is lighter than told.
         turned: (n,) change of the weight that the hand lacks, beyond its low pass, as an effort [N*m | N].
         parameters: (10,) of the likeliest load, ``[m, m c, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz]`` [kg, kg*m, kg*m^2].
@@ -288,7 +289,7 @@ def _observe(
             state.moments[k, m] *= given.kept
     state.number[0] += 1.0
     span = 0.5 * given.late * min(state.number[0], SPAN)  # time over which an acceleration is a mean
-    noise = np.empty(n)
+    noise, doubt = np.empty(n), np.empty(n)
     if state.number[0] == 1.0:
         _expected(candidates.mass[EXPECTED], J, state.heaviest)
         state.mean[:] = given.motion[:n]
@@ -314,9 +315,9 @@ def _observe(
         for k in range(12):
             row[k] += given.new * (now[k] - row[k])
         squares += (JITTER * row[1]) ** 2
-        squares += (
-            NOTHING * given.inertia[j, j] * table[ACCELERATION, j] + WRONG * abs(moves) + table[FRICTION, j]
-        ) ** 2
+        wrong = NOTHING * given.inertia[j, j] * table[ACCELERATION, j] + WRONG * abs(moves) + table[FRICTION, j]
+        squares += wrong**2
+        doubt[j] = wrong + JITTER * abs(row[1]) + FRACTION * abs(given.weight[j]) + np.sqrt(given.variance[j])
         precision = 1.0 / (REPEATED * squares)
         for i in range(n):
             noisy = state.missing[j, i] * state.noise[i] ** 2 * precision
@@ -329,7 +330,7 @@ def _observe(
                 state.moments[k, m] += row[k] * row[m] * precision
     cost = _eliminate(given, state)
     fit(candidates, state.information, state.seen)
-    cost += _choose(given, state, candidates, J, table)
+    cost += _choose(given, state, candidates, J, noise, doubt)
     if state.number[0] > SPAN:
         rise = cost - given.kept * state.cost[0] - 0.5 * n / REPEATED
         state.misfit[0] = max(state.misfit[0] + rise, 0.0)
@@ -406,7 +407,9 @@ def _tool_motion(
 
 
 @inlined_kernel
-def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, table: Array) -> float:
+def _choose(
+    given: _Inputs, state: _State, candidates: Candidates, J: Array, noise: Array, doubt: Array
+) -> float:  # fmt: skip
     """Write the inertia that is used, the largest elements of that of possible loads, and the likeliest parameters.
 
     Returns what the likeliest explanation costs less than no load does, as a number that is not positive.
@@ -461,13 +464,24 @@ def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, tab
     state.least[:], state.loaded[0] = state.inertia, 1.0 if lightest > 0.0 else 0.0
     if not given.escapes:
         return least
+    lightest, theta = np.inf if state.loaded[0] else 0.0, np.empty(10)
+    for a in range(MASSES):
+        for b in range(BALLS):
+            if candidates.cost[a, b] > least + PLAUSIBLE:
+                continue
+            joint_inertia(candidates.mass[a], candidates.ball[a, b], J, L)
+            added = _trace(inverse, L)
+            if added < lightest:
+                parameters(candidates.mass[a], candidates.ball[a, b], theta)
+                if _explains(told, L, theta, state.rows, noise, doubt):
+                    lightest = added
+                    state.least[:] = L
     if rigid and not (proven or likely) and nothing < likeliest:  # the lighter hand is likelier, and adds least
         hand_inertia(candidates, share, J, factor)
         state.least[:] = -given.share * factor
-    base, moved = told + state.least - given.share * state.missing, np.empty(n)
     for i in range(n):
         for j in range(n):
-            factor[i, j] = base[i, j]
+            factor[i, j] = told[i, j] + state.least[i, j] - given.share * state.missing[i, j]
             inverse[i, j] = 1.0 if i == j else 0.0
     cholesky(factor, n)
     for i in range(n):
@@ -478,21 +492,33 @@ def _choose(given: _Inputs, state: _State, candidates: Candidates, J: Array, tab
             if candidates.cost[a, b] > least + PLAUSIBLE:
                 continue
             joint_inertia(candidates.mass[a], candidates.ball[a, b], J, L)
-            added, safe = _trace(inverse, L), True
-            if not most < added <= RATIO:
-                continue
-            for i in range(n):
-                moved[i] = 0.0
-                for j in range(n):
-                    moved[i] += (told[i, j] + L[i, j]) * state.mean[j]
-            cholesky_solve(factor, moved, n)
-            for i in range(n):
-                change = abs(moved[i] - state.mean[i]) * given.late
-                safe = safe and change <= STEP * table[VELOCITY, i] + abs(given.v[i])
-            if safe:
+            added = _trace(inverse, L)
+            if most < added <= RATIO:
                 most = added
                 state.inertia[:] = L + given.share * state.missing
     return least
+
+
+@kernel
+def _explains(told: Array, L: Array, theta: Array, rows: Array, noise: Array, doubt: Array) -> bool:
+    """Return whether a load explains the low pass, whenever within a sample efforts act.
+
+    Its own inertia (n, n) says what errors of the accelerations mean.
+    """
+    first, last = 0.0, 1.0
+    for j in range(rows.shape[0]):
+        most, lacks = doubt[j], rows[j, 0]
+        for i in range(rows.shape[0]):
+            most += SIGMAS * abs(told[j, i] + L[j, i]) * noise[i]
+        for k in range(10):
+            lacks -= rows[j, 2 + k] * theta[k]
+        change = rows[j, 1]
+        if abs(change) * 1e6 > most:
+            one, other = (lacks - most) / change, (lacks + most) / change
+            first, last = max(first, min(one, other)), min(last, max(one, other))
+        elif abs(lacks) > most:
+            return False
+    return first <= last
 
 
 @inlined_kernel
