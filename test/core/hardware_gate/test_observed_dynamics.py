@@ -210,7 +210,7 @@ def test_a_change_of_efforts_that_may_not_have_acted_yet_is_not_taken_to_have_ca
     arm = Loaded(10.0)
     bears, told = arm.bearing, arm.told.gravity_effort(arm.state)
     observed = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD)
-    fall(observed, arm, [told] * 6)
+    fall(observed, arm, [told] * 6, late=True)  # so that the mean is behind
     before = observed.balance(arm.state)
     arm.step(told)
     observed.observe(arm.state, bears)
