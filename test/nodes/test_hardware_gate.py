@@ -16,6 +16,7 @@ from std_srvs.srv import Trigger
 
 from flexarm.msg import JointReference
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState
 from flexarm_nodes.hardware_gate import controller_switch
 from flexarm_nodes.messages.conversions import doubles
@@ -84,6 +85,35 @@ def test_a_gate_says_which_limits_of_the_description_it_does_not_keep(live, shar
     text = re.sub(r'(<joint name="joint2".*?)<limit', rf"\1{soft}", shared["robot_description"], count=1, flags=re.S)
     live.start("hardware_gate", {**shared, "robot_description": text}, transitions=("configure",))
     live.wait_for_diagnostic("hardware_gate", "are not kept: 'joint2' [-1, 1]; if they must be, narrow <limit>")
+
+
+def test_a_lift_that_is_elsewhere_than_told_keeps_the_arm_from_starting_and_a_head_is_a_warning(live, shared):
+    """Others report them; the node knows both as fixed joints."""
+    root = parse_robot_description(shared["robot_description"]).root
+    more = (
+        f'<link name="floor"/><joint name="lift" type="prismatic"><parent link="floor"/><child link="{root}"/>'
+        '<axis xyz="0 0 1"/><limit lower="0" upper="1" velocity="1" effort="100"/></joint>'
+        '<link name="head"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+        f'</inertial></link><joint name="pan" type="continuous"><parent link="{root}"/><child link="head"/></joint>'
+    )
+    text = shared["robot_description"].replace("</robot>", f"{more}</robot>")
+    text = parse_robot_description(text, held={"lift": 0.3, "pan": 0.2}).text
+    start(live, {**shared, "lockstep": True, "use_sim_time": True, "robot_description": text})
+    turned = 0.2 + 4.0 * np.pi
+    live.states.publish(JointState(name=["lift", "pan"], position=[0.5, turned], velocity=[0.0, 0.0]))
+    live.references.publish(reference(1))
+    live.states.publish(joint_state(1))
+    live.wait_for_diagnostic("hardware_gate", "joint 'lift' is at 0.5, and the description holds it at 0.3: the tool")
+    assert not live.received[COMMANDS] and not [said for _, said in live.said("hardware_gate") if "pan" in said]
+    time.sleep(0.1)
+    live.states.publish(JointState(name=["lift", "pan"], position=[0.3001, turned + 0.5], velocity=[0.0, 0.0]))
+    assert answer(live, joint_state(2), reference(2)) == [1.0, 2.0, 3.0]
+    live.wait_for_diagnostic("hardware_gate", "running; joint 'pan' is at 13.27, and the description holds it at 0.2")
+    time.sleep(0.1)
+    live.states.publish(JointState(name=["lift"], position=[0.4], velocity=[0.0]))  # in motion: a warning
+    assert answer(live, joint_state(3), reference(3)) == [1.0, 2.0, 3.0]
+    live.until(lambda: live.said("hardware_gate")[-1][0] == WARN, "a warning")
+    live.wait_for_diagnostic("hardware_gate", "joint 'lift' is at 0.4")
 
 
 DOWN = {"lockstep": True, "use_sim_time": True, "gravity": [0.0, -9.81, 0.0]}

@@ -6,7 +6,7 @@ The ArmModel (Pinocchio) and the simulated plant (MuJoCo) are both built from a 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from flexarm_core.errors import ConfigError, RobotDescriptionError
 from flexarm_core.types import Array
@@ -262,6 +262,8 @@ class RobotDescription:
         elastic: elastic joints of the base, in tree order.
         outside: positions of the joints outside of the arm (:func:`held_joints.joints_outside`), which are fixed joints
             here and in ``text``, by name [rad | m].
+        held: positions of the joints that are held by name, which are fixed joints here, too [rad | m].
+        held_endless: names of those that turn without end.
         force_torque_sensors: force/torque sensors by name.
         flexible_links: flexible links by name.
         strain_gauges: strain gauges by name.
@@ -284,6 +286,8 @@ class RobotDescription:
     imus: dict[str, ImuSensor]
     drive_adds: tuple[str, ...] = ()
     efforts_lack: tuple[str, ...] = ()
+    held: dict[str, float] = field(default_factory=dict)
+    held_endless: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         parts = f"{len(self.actuated)} joints", f"{len(self.elastic)} elastic", f"{len(self.flexible_links)} links bend"

@@ -18,6 +18,7 @@ from flexarm_core.types import Array
 
 Element = ElementTree.Element
 MOVING_PARTS = ("axis", "limit", "mimic", "dynamics", "calibration", "safety_controller")  # of a joint that moves
+TOLD = "held_joint"  # tag of the robot that says where a joint is held
 
 
 def joints_outside(joints: Mapping[str, Joint], springs: Collection[str], commanded: Collection[str]) -> set[str]:
@@ -173,14 +174,37 @@ def fixed_joint(joint: Joint, position: float) -> Joint:
     )
 
 
-def write_held(element: Element, joints: Mapping[str, Joint], held: Mapping[str, float]) -> str:
+def read_told(element: Element) -> dict[str, tuple[float, bool]]:
+    """Return the positions [rad | m] of joints that were held by name before, and whether they turn without end.
+
+    :func:`write_held` writes them beside the joints, which are fixed there: a node compares them with joint states.
+    """
+    found = {}
+    for tag in element.findall(TOLD):
+        try:
+            position = float(tag.get("position", ""))
+        except ValueError:
+            position = np.nan
+        if not np.isfinite(position):
+            raise RobotDescriptionError(f"<{TOLD} name='{tag.get('name')}'> needs a position, which is a number")
+        found[tag.get("name", "")] = position, tag.get("endless") == "true"
+    return found
+
+
+def write_held(
+    element: Element, joints: Mapping[str, Joint], held: Mapping[str, float], named: Mapping[str, bool]
+) -> str:
     """Return the text of a description in which the held joints are fixed.
 
     Args:
         element: root element of the description, which is changed.
         joints: joints by name, the held ones as :func:`fixed_joint` gives them.
         held: position of each held joint [rad | m].
+        named: those of them that are held by name, and whether each turns without end.
     """
+    for name, endless in named.items():
+        turns = "true" if endless else "false"
+        element.append(Element(TOLD, name=name, position=repr(float(held[name])), endless=turns))
     for tag in element.findall("joint"):
         name = tag.get("name", "")
         if name not in held:

@@ -36,6 +36,7 @@ from flexarm_core.robot.held_joints import (
     held_positions,
     initial_positions,
     joints_outside,
+    read_told,
     write_held,
 )
 from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
@@ -78,13 +79,15 @@ def parse_robot_description(
     springs = [joint.name for joint in elastic]
     initial = initial_positions(element)
     named = held_positions(joints, springs, (), held or {}, initial)
+    endless = {name: joints[name].endless for name in named}
+    told = read_told(element) | {name: (position, endless[name]) for name, position in named.items()}
     joints |= {name: fixed_joint(joints[name], position) for name, position in named.items()}
     outside = joints_outside(joints, springs, [name for name in commanded if joints[name].kind != "fixed"])
     beside = held_positions(joints, springs, outside, {}, initial)
     joints |= {name: fixed_joint(joints[name], position) for name, position in beside.items()}
     positions = named | beside
     if positions:
-        text = write_held(element, joints, positions)
+        text = write_held(element, joints, positions, endless)
     immovable = [error for joint in joints.values() if (error := _immovable(joint)) is not None]
     if immovable:
         raise RobotDescriptionError("; ".join(map(str, immovable)), joint=immovable[0].joint)
@@ -119,6 +122,8 @@ def parse_robot_description(
         actuated=actuated,
         elastic=elastic,
         outside=beside,
+        held={name: position for name, (position, _) in told.items()},
+        held_endless=frozenset(name for name, (_, turns) in told.items() if turns),
         force_torque_sensors=read_force_torque_sensors(element, links),
         flexible_links=flexible | drives,
         strain_gauges=gauges | encoders,

@@ -41,7 +41,7 @@ class ForeignJoints:
             except Exception:  # the middleware raises its own types
                 return False
         try:
-            names, end = _names(raw)
+            names, end = names_of(raw)
         except (struct.error, ValueError):
             return False
         foreign = are_foreign(names, self._arm)
@@ -49,7 +49,7 @@ class ForeignJoints:
         return foreign
 
 
-def _names(raw: bytes) -> tuple[list[str], int]:
+def names_of(raw: bytes) -> tuple[list[str], int]:
     """Return the names in a joint state, and the offset behind them."""
     _, place = read_text(raw, WORDS)
     count, place = read_count(raw, place)

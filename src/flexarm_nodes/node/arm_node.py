@@ -37,6 +37,7 @@ from flexarm_nodes.messages.cdr import message_reader
 from flexarm_nodes.messages.differentiated import Differentiated
 from flexarm_nodes.messages.dynamic_states import DynamicStates
 from flexarm_nodes.messages.foreign_joints import ForeignJoints
+from flexarm_nodes.messages.held_positions import HeldPositions
 from flexarm_nodes.messages.joint_state_parts import JointStateParts
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.bounded_requests import bound_service
@@ -105,6 +106,7 @@ class ArmNode(LifecycleNode):
         self.add_on_set_parameters_callback(self._refuse_other_clock)
         self._described = ""
         self.is_foreign: Callable[[bytes], bool] = lambda raw: False
+        self._held_joints: HeldPositions | None = None
         self._new_parts: Callable[[], JointStateParts] | None = (
             None  # makes what joins joint states; None: nothing does
         )
@@ -154,6 +156,9 @@ class ArmNode(LifecycleNode):
     def _forget_joint_states(self) -> None:
         self._parts.clear()
         self._rates.clear()
+        self.diagnostics.doubt = ""
+        if self._held_joints is not None:
+            self._held_joints.reset()
 
     def _tell_of_rates(self, rates: Differentiated) -> None:
         """Say that positions are differentiated, once for all subscriptions, and again if the delay is larger."""
@@ -179,6 +184,7 @@ class ArmNode(LifecycleNode):
             description = parse_robot_description(text, massless=self.MASSLESS)
             model = described_arm(values, description)
             self.is_foreign = ForeignJoints((*model.joint_names, *model.elastic_joint_names))
+            self._held_joints = HeldPositions(model) if description.held else None
             names = model.joint_names, model.elastic_joint_names
             self._new_parts = partial(JointStateParts, *names) if values["join_joint_states"] else None
             window = values["velocity_window"]
@@ -338,6 +344,8 @@ class ArmNode(LifecycleNode):
             if not states:
                 callback(read(given))
             elif (newest := self._newest_of_the_arm(subscription, given)) is not None and not self._piled_up():
+                if self._held_joints is not None:
+                    self._held_joints.lead()
                 callback(read(newest))
 
         def tell(info: QoSMessageLostInfo) -> None:
@@ -378,6 +386,9 @@ class ArmNode(LifecycleNode):
             if self.active:
                 self.take_sensors(dynamic)
             raw = dynamic.joint_state()
+        if self._held_joints is not None and self.active:
+            self._held_joints.look(raw)
+            self.diagnostics.doubt = self._held_joints.doubt
         if self.is_foreign(raw):
             return None
         key = id(subscription)

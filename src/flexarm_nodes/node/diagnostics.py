@@ -36,6 +36,9 @@ class Diagnostics:
     controller that is activated a moment later, is nothing to be warned of.
 
     Any thread may report: a gate's watchdog does while the executor hangs.
+
+    Attributes:
+        doubt: what makes a status that is OK a warning, as long as it lasts; empty: nothing.
     """
 
     def __init__(self, node: Node, stage: str = "", beside: Diagnostics | None = None) -> None:
@@ -56,6 +59,7 @@ class Diagnostics:
         self._level, self._message, self._stamp = OK, "started", 0
         self._said = self._logged = OK, "started"
         self._values: Shown = {}
+        self.doubt = ""
         self._times = deque([-BURST_TIME] * BURST, maxlen=BURST)  # times of the last published changes [s]
         self._error_times = deque([-BURST_TIME] * BURST, maxlen=BURST)  # times of the last logged errors [s]
         self._changed_at = self._uneasy_at = self._warned_at = -AGAIN  # level; warning that lasts; warning in the log
@@ -81,6 +85,8 @@ class Diagnostics:
             self._report(level, message, stamp, values, at_once=at_once)
 
     def _report(self, level: bytes, message: str, stamp: int, values: Shown | None, *, at_once: bool) -> None:
+        if self.doubt and level == OK:
+            level, message = WARN, f"{message}; {self.doubt}"
         urgent = at_once or level == ERROR != self._level
         self._set(level, message, stamp)
         if values is not None:

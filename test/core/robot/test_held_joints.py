@@ -213,3 +213,12 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(RobotDescriptionError) as error:
         parse_robot_description(text)
     assert str(error.value).count("has no <inertial> with a mass") == 7
+
+
+def test_the_text_keeps_where_a_joint_is_held_by_name() -> None:
+    first = parse_robot_description(with_gripper(robots.find("arm_7r")[0]), held={"finger_1": 0.03})
+    again = parse_robot_description(first.text)
+    assert first.held == again.held == {"finger_1": 0.03, "finger_2": pytest.approx(-0.01)}
+    assert parse_robot_description(again.text).held == first.held and not again.held_endless
+    with pytest.raises(RobotDescriptionError, match="<held_joint name='finger_1'> needs a position"):
+        parse_robot_description(first.text.replace('position="0.03"', 'position="open"'))

@@ -1,0 +1,102 @@
+"""HeldPositions: compares joints that a description holds, such as a lift, with where joint states say they are."""
+
+from __future__ import annotations
+
+import math
+import struct
+import time
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from sensor_msgs.msg import JointState
+
+from flexarm_core.errors import InputError
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.kinematic_chain import joints_inboard
+from flexarm_core.turns import Turns
+from flexarm_nodes.messages.cdr import message_reader
+from flexarm_nodes.messages.foreign_joints import names_of
+
+WORDS = 12  # offset of what is behind the stamp in the bytes of a message with a header
+TOLERANCE = 0.005  # [rad | m]
+PERIOD = 0.05  # [s] between two looks at the same publisher
+KEPT = 8  # beginnings of messages of which it is remembered whether they name a held joint
+EARLY = 1.0  # [s] after the first joint state of the arm, in which a held joint may first be reported
+
+
+class HeldPositions:
+    """Says which held joints are elsewhere, and whether the arm must not start.
+
+    It must not if a joint that carries the arm, or lies between arm and tool, is elsewhere when it is first reported.
+    Later the arm may be in motion, which is no time to leave it without joint states.
+    """
+
+    def __init__(self, model: ArmModel, clock: Callable[[], float] = time.monotonic) -> None:
+        """Compare with the positions of a model's description; ``clock``: time [s]."""
+        description, self._clock = model.description, clock
+        self._told: Mapping[str, float] = description.held
+        self._endless = description.held_endless
+        ends = [description.joints[name].child for name in model.joint_names]
+        inboard = [joint.name for end in (*ends, model.tool_frame) for joint in joints_inboard(description, end, "")]
+        self._path = frozenset(inboard)
+        self._read = message_reader(JointState)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was reported."""
+        self._looked: dict[bytes, float] = {}  # by frame and names as in the bytes; inf: no held joint is named
+        self._off: dict[str, str] = {}
+        self._seen: set[str] = set()
+        self._refused: set[str] = set()
+        self._led_at = math.inf
+
+    def look(self, raw: bytes) -> None:
+        """Look at the bytes of a joint state, whosever it is; what cannot be read is left to others."""
+        if not self._told:
+            return
+        now = self._clock()
+        words = next((words for words in self._looked if raw.startswith(words, WORDS)), None)
+        if words is not None and now - self._looked[words] < PERIOD:
+            return
+        try:
+            message = self._read(raw)
+            end = WORDS if words is not None else names_of(raw)[1]
+        except (InputError, struct.error, ValueError):
+            return
+        told = {name: q for name, q in zip(message.name, message.position, strict=False) if name in self._told}
+        if words is None:
+            words = raw[WORDS:end]
+            if len(self._looked) >= KEPT:
+                self._looked.pop(next(iter(self._looked)))
+        self._looked[words] = now if told else math.inf
+        for name, position in told.items():
+            if math.isfinite(position):
+                self._compare(name, position, now)
+
+    def _compare(self, name: str, position: float, now: float) -> None:
+        turns = Turns([name in self._endless])
+        off = float(turns.difference(np.array([position]), np.array([self._told[name]]))[0])
+        first, self._seen = name not in self._seen, self._seen | {name}
+        if abs(off) <= TOLERANCE:
+            self._off.pop(name, None)
+            self._refused.discard(name)
+            return
+        self._off[name] = f"joint '{name}' is at {position:.4g}, and the description holds it at {self._told[name]:.4g}"
+        if first and name in self._path and not now - self._led_at > EARLY:
+            self._refused.add(name)
+
+    def lead(self) -> None:
+        """Let a joint state of the arm pass.
+
+        Raises:
+            InputError: the arm must not start.
+        """
+        self._led_at = min(self._led_at, self._clock())
+        if self._refused:
+            said = "; ".join(self._off[name] for name in sorted(self._refused))
+            raise InputError(f"{said}: the tool is not where it is computed; move it there, or hold it where it is")
+
+    @property
+    def doubt(self) -> str:
+        """What is elsewhere than told; empty: nothing that is known."""
+        return "; ".join(self._off.values())
