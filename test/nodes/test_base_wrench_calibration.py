@@ -103,6 +103,7 @@ def moved_arm(sensed: SensedArm) -> Moved:
     return Moved(sensed)
 
 
+@pytest.mark.long
 def test_bias_and_gravity_are_found_written_and_taken_in_poses_that_the_node_chooses(moved, tmp_path):
     moved.begin(sign=-1.0, wrench_convention="base_on_robot")
     moved.hold(80)

@@ -56,6 +56,7 @@ def test_an_arm_that_is_kept_from_rest_is_seen() -> None:
     assert case.mode == "velocity" and run_case(replace(case, last=0.5 * case.limits)).diverged
 
 
+@pytest.mark.long
 def test_an_arm_that_is_thrown_folds_like_a_whip_comes_to_rest_and_is_not_taken_to_diverge() -> None:
     """One joint reaches 158 times its own velocity limit, and never has the arm more energy than it was thrown with."""
     case = draw_case(WHIP)

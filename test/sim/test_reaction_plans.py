@@ -22,6 +22,7 @@ def planned():
     return motions.model, plan, energy
 
 
+@pytest.mark.long
 def test_the_servos_take_the_tool_to_the_goal_and_leave_the_base_as_quiet_as_predicted(planned):
     model, plan, straight = planned
     energy, tool = follow(model, plan.trajectory(), DURATION)

@@ -66,6 +66,7 @@ def test_figure_11_along_the_path_the_base_rests_whatever_the_speed(duration, ou
     assert np.allclose(run.position[-1], START + [0.0, np.pi * np.sign(run.position[-1, 1])], atol=1e-4)
 
 
+@pytest.mark.long
 def test_figure_12_a_hit_on_the_way_is_damped_and_the_arm_returns_to_its_path():
     run, motion = figure_12(OURS_PATH)
     after = run.time > 2.06

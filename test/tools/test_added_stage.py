@@ -60,6 +60,7 @@ def _installed(prefix, monkeypatch) -> Iterator[None]:
         del sys.modules[name]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("installed")
 def test_it_runs_alone_and_in_one_process_alike_and_filters_as_another_library_does(tmp_path):
     scenario = load_scenario(PACKAGE / "scenario.yaml")

@@ -53,6 +53,7 @@ def domain() -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 def test_a_run_that_no_machine_keeps_up_with_leaves_the_exact_one_valid(tmp_path: Path, capfd):
     exact = SCENARIO.format(mode="lockstep", rate=200.0).replace(
         '  tick_latency_p99: {metric: tick_latency_p99, goal: "<= 1e-6"}\n', ""

@@ -153,6 +153,7 @@ def test_a_derived_bandwidth_is_scaled_too():
     assert raised["torque_bandwidth"] == pytest.approx(1.2 * 500.0 / 3.0)
 
 
+@pytest.mark.long
 def test_a_file_is_reported_and_a_sweep_is_refused(monkeypatch):
     monkeypatch.setattr(chain_gains, "LONGEST", 2.0)  # [s]
     path = CONFIG / "planar_3r" / "scenarios" / "push_passive.yaml"

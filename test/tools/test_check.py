@@ -175,7 +175,12 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize("name", ["planar_3r", "arm_7r", "flexible_2r", "trep"])
+LONG = pytest.mark.long
+
+
+@pytest.mark.parametrize(
+    "name", ["planar_3r", *(pytest.param(name, marks=LONG) for name in ("arm_7r", "flexible_2r", "trep"))]
+)
 def test_it_leads_through_ten_steps_to_a_scenario_that_a_dry_run_does(tmp_path, packages, name):
     study = tmp_path / "elsewhere" / "study.yaml"
     study.parent.mkdir()
@@ -338,6 +343,7 @@ def test_a_file_that_is_there_is_never_written_over(tmp_path):
     assert (tmp_path / "study.yaml").read_text() == "mine"
 
 
+@pytest.mark.long
 def test_where_nothing_can_be_proposed_it_says_what_was_tried_and_writes_nothing(tmp_path, monkeypatch):
     """Velocity limits that no motion keeps: every dry run is held back by the gate."""
     monkeypatch.setattr(first_run, "SIZES", (0.1,))  # it gives up sooner
@@ -350,7 +356,7 @@ def test_where_nothing_can_be_proposed_it_says_what_was_tried_and_writes_nothing
     assert not (tmp_path / "study.yaml").exists()
 
 
-@pytest.mark.parametrize("seed", [0, 4, 6])
+@pytest.mark.parametrize("seed", [6, *(pytest.param(seed, marks=LONG) for seed in (0, 4))])
 def test_an_arm_that_is_planar_slides_or_sags_gets_a_run_within_its_limits(tmp_path, packages, seed):
     """A planar arm is led in its plane, a gantry along its slides; a base that sags begins where it rests."""
     name, text = random_arm(seed)
@@ -556,6 +562,7 @@ def test_a_tool_frame_that_is_no_tool_is_said_with_the_links_that_may_be_one(too
     assert not usable and said in text
 
 
+@pytest.mark.long
 def test_a_run_within_the_reaction_null_space_says_what_it_gains(tmp_path):
     """The base moves a hundredth of what it moves under the plain law, in the same dry run."""
     said, _ = check_robot(URDF / "planar_3r.urdf.xacro", write=tmp_path / "study.yaml")

@@ -147,6 +147,7 @@ def test_a_rotor_is_given_only_where_the_arm_does_not_run_without(tmp_path):
     assert usable and "assumed" not in said and not (tmp_path / "study_robot.urdf").exists()
 
 
+@pytest.mark.long
 def test_a_copy_that_exists_is_never_written_over_and_none_is_left_of_an_arm_that_cannot_run(tmp_path, monkeypatch):
     path, study, copy = tmp_path / "robot.urdf", tmp_path / "study.yaml", tmp_path / "study_robot.urdf"
     path.write_text(CASES["no speed"][0])

@@ -49,6 +49,7 @@ def run(tmp_path: Path, *words: str, cache: str = "") -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core compiles no faster in two processes")
 @pytest.mark.parametrize("words", [(), ("fails",)])
 def test_what_the_fork_compiles_is_kept_and_the_rest_of_it_is_silent(tmp_path, words):

@@ -69,6 +69,7 @@ def test_the_arm_of_a_palletizer_ends_behind_the_joints_that_keep_its_flange_lev
     assert [joint.name for joint in description.coupled] == ["level_a", "level_b"]
 
 
+@pytest.mark.long
 def test_a_palletizer_is_checked_and_run_and_its_flange_stays_level(tmp_path):
     path, study = tmp_path / "palletizer.urdf", tmp_path / "study.yaml"
     path.write_text(palletizer())

@@ -49,6 +49,7 @@ def test_both_tools_move_as_the_one_did_and_as_its_mirror_image(packages):
     assert list(both[1::2]) == [-value for value in both[::2]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     ["free_flying_attitude", *(pytest.param(n, marks=pytest.mark.long) for n in ("free_flying", "free_flying_left"))],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fuzzing
+import pytest
 
 
 def test_good_files_are_accepted(tmp_path):
@@ -21,6 +22,7 @@ def test_mutants_are_refused_clearly_or_accepted_and_none_costs_time_memory_or_f
     assert counted["clear_errors"] > 42
 
 
+@pytest.mark.long
 def test_a_study_whose_run_would_leave_the_report_is_refused_by_the_command():
     (outcome,) = fuzzing.run_commands(1, seed=7, labels=("flexarm run STUDY",))
     assert not fuzzing.faults([outcome]) and "'../../../x' is not a name of a run" in outcome.message

@@ -76,7 +76,7 @@ def told(recording: Recording) -> list[tuple[float, str, str, str]]:
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        ("boom_7r/scenarios/inspect_and_wipe", {}),
+        pytest.param("boom_7r/scenarios/inspect_and_wipe", {}, marks=pytest.mark.long),
         ("arm_7r/scenarios/friction_torque_loop", {}),
         ("planar_3r/scenarios/push_damped", {"plant": NAN}),
         ("planar_3r/scenarios/push_damped", {"plant": LOST}),
@@ -158,6 +158,7 @@ def test_the_command_does_the_same_to_the_last_bit(tmp_path):
     assert np.abs(found[0].modal_position).max() > 0.0 and differences(*found) == []
 
 
+@pytest.mark.long
 def test_a_demo_runs_its_first_scenario_as_nodes_and_the_others_here_if_they_can(tmp_path):
     base = CONFIG / "planar_3r" / "scenarios" / "push_damped.yaml"
     more = {"first": "", "second": "", "alive": "mode: real_time\n"}

@@ -154,6 +154,7 @@ def test_a_trip_of_the_gate_ends_the_episode_and_says_why():
     assert not env.step(np.zeros(2))[2]
 
 
+@pytest.mark.long
 def test_parameters_of_behaviors_are_actions():
     name = "arm_7r/scenarios/behaviors"
     env = ScenarioEnv(short(name, 1.6), action="parameters", parameters={WRENCH: (10.0, 30.0)}, observation=("effort",))
@@ -339,6 +340,7 @@ def test_the_program_of_the_page_learns(tmp_path, monkeypatch):
     assert found.shape == (4,) and names["episode"](found, 1) > names["episode"](np.zeros(4), 1)
 
 
+@pytest.mark.long
 def test_the_policy_of_the_page_leads_the_arm_on_the_graph(tmp_path):
     (tmp_path / "policy_node.py").write_text(page_file("policy_node.py"), encoding="utf-8")
     np.save(tmp_path / "gains.npy", np.diag([6.0, 6.0]).ravel())

@@ -130,6 +130,7 @@ def moved(scenario):
     return Recording.blank(description, time, 0.8, deflection=0.01 * np.sin(8.0 * time)[:, None], **known)
 
 
+@pytest.mark.long
 def test_arms_that_move_get_a_column_each_and_held_ones_a_row_each(trep_run, load, record):
     held, along = trep_run("hold"), trep_run("path")
     names = ["one", "other"]

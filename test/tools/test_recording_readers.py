@@ -103,6 +103,7 @@ def test_a_run_whose_recording_cannot_be_written_any_further_ends_and_says_so(tm
     assert 2 <= run.ticks < TICKS and (tmp_path / "run.mcap").stat().st_size <= 30_000
 
 
+@pytest.mark.long
 def test_a_recording_that_cannot_be_closed_loses_nothing_of_the_run(tmp_path, monkeypatch):
     def full(recorder: McapRecorder) -> None:
         raise ConfigError("no space left")

@@ -232,6 +232,7 @@ def test_a_wrong_command_says_what_is_right(whole, monkeypatch, arguments, words
         run_command(list(arguments))
 
 
+@pytest.mark.long
 def test_results_of_something_else_are_not_mixed(whole, tmp_path, packages):
     path = write_sweep(tmp_path)
     run_sweep(load_sweep(path, packages), tmp_path / "out", 1)

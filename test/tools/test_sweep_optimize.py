@@ -45,6 +45,7 @@ def loaded(folder, packages, *changes, text=OPTIMIZE) -> Optimization:
     return sweep
 
 
+@pytest.mark.long
 def test_the_optimum_of_a_known_case_is_found(tmp_path, packages):
     sweep = loaded(tmp_path, packages, ("trials: 24", "trials: 40"))
     rows, ended = run_sweep(sweep, tmp_path / "out", 2)

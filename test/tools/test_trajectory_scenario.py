@@ -49,6 +49,7 @@ def test_it_is_followed_to_its_end_and_shaped_the_boom_rests(tmp_path):
     assert left["base_modes"] < 0.1 * left["none"]
 
 
+@pytest.mark.long
 def test_nodes_do_the_same(tmp_path):
     given = scenario(tmp_path, 0.4, time=0.5)
     alone = run_in_process(given, Progress("alone"))

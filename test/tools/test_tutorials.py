@@ -50,6 +50,7 @@ def flexarm(*arguments: object, folder: Path, path: str = "") -> subprocess.Comp
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 def test_a_behavior_of_ones_own_balances_where_the_page_says(tmp_path):
     names = {file.name for file in files_of("new_behavior", tmp_path)}
     assert names == {"ceiling.py", "pyproject.toml", "scenario.yaml"}

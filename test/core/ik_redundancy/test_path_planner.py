@@ -189,6 +189,7 @@ def test_a_closed_path_leads_back_to_the_same_joints_though_a_limit_is_in_the_wa
     assert np.abs(once.sample(once.duration)[0] - start).max() < 1e-7 and not once.remark
 
 
+@pytest.mark.long
 def test_a_lap_whose_way_back_opens_for_a_short_part_of_it_is_found_by_search():
     planner = _planner("iiwa")
     start = np.array([1.637964, -0.017607, -0.123217, 0.903731, -0.748211, 0.761717, -0.779501])
@@ -423,6 +424,7 @@ def test_the_same_question_has_the_same_answer():
             assert np.array_equal(first.sample(time), second.sample(time))
 
 
+@pytest.mark.long
 def test_the_random_attempts_are_repeatable_and_told_apart_by_the_seed():
     reached = []
     for seed in (0, 0, 1):
@@ -435,6 +437,7 @@ def test_the_random_attempts_are_repeatable_and_told_apart_by_the_seed():
     assert not np.array_equal(reached[0], reached[2])
 
 
+@pytest.mark.long
 def test_a_path_with_a_turn_that_finer_points_do_not_smooth_is_given_up_soon(monkeypatch):
     points, solve = [], PathPlanner._solve
 

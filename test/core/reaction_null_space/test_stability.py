@@ -54,6 +54,7 @@ def panda(realization, damping_ratio, sampling, base_damping=0.01):
     return StabilityCase(text, model, WEIGHTLESS, selection, READY, config, sampling, TOOL)
 
 
+@pytest.mark.long
 def test_no_accepted_random_case_goes_unstable_and_refused_ones_do():
     """A few of them: benchmark/rns_stability.py takes 300."""
     rng = np.random.default_rng(20)

@@ -108,6 +108,7 @@ def test_the_same_path_is_found_from_any_of_its_points(directions, joints, seed)
     assert max(apart) < 1e-9
 
 
+@pytest.mark.long
 def test_knots_are_dense_and_of_continuous_sign():
     path = trace(elastic_base_model(("x", "y", "rz"), 4), np.array([0.3, 0.9, -0.5, 1.1]))
     tangents = path.knots.tangent
