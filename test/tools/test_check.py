@@ -279,6 +279,16 @@ def test_numbers_in_other_units_are_warned_of(tmp_path, name, attributes, factor
     assert (said in odd[0] and all(line.startswith("warning: ") for line in odd)) if said else not odd
 
 
+@pytest.mark.parametrize("name", ["arm_7r", "arm_6r", "flexible_3r", "trep", "boom_7r"])
+def test_effort_limits_out_of_proportion_are_asked_about(name):
+    text = load_robot_description(URDF / f"{name}.urdf.xacro")
+    for factor, asked in ((1.0, False), (1e3 if name[:3] == "arm" else 1e5, True), (1e12, False)):
+        model = ArmModel(parse_robot_description(scaled(text, "effort", factor), massless=True))
+        told = [finding.text for step in description_steps(model, ALL) for finding in step.findings]
+        odd = [line for line in told if "are they in N*mm, or placeholders?" in line]
+        assert len(odd) == asked and all(line.startswith("warning: ") for line in odd)
+
+
 def test_angles_of_origins_in_degrees_and_decimal_points_that_were_lost_are_warned_of():
     text = load_robot_description(URDF / "arm_6r.urdf.xacro")
     limit = re.search(r' upper="[^"]*"', text).group()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
+from collections.abc import Collection
 from xml.etree.ElementTree import Element
 
 TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
@@ -36,6 +37,20 @@ KNOWN = (
     "calibration",
     *PARTS["joint"],
 )
+
+
+def lost_leaders(robot: Element, uncoupled: Collection[str] = ()) -> list[str]:
+    """Return which joints follow one that does not exist; ``uncoupled``: joints whose ``<mimic>`` does not count."""
+    joints, found = [joint.get("name", "") for joint in robot.findall("joint")], []
+    for joint in robot.findall("joint"):
+        name = joint.get("name", "")
+        for tag in joint.findall("mimic"):
+            wanted = tag.get("joint", "")
+            if wanted and wanted not in joints and name not in uncoupled:
+                near = difflib.get_close_matches(wanted, [other for other in joints if other != name], n=1)
+                hint = f"did you mean '{near[0]}'?" if near else "name one that does, or remove <mimic>"
+                found.append(f"joint '{name}' mimics '{wanted}', which does not exist: {hint}")
+    return found
 
 
 def wrong_parts(part: Element) -> list[str]:

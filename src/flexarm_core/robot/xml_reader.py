@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from flexarm_core.errors import RobotDescriptionError
-from flexarm_core.robot.urdf_parts import ENDLESS, wrong_parts
+from flexarm_core.robot.coupled_joints import uncoupled_joints
+from flexarm_core.robot.urdf_parts import ENDLESS, lost_leaders, wrong_parts
 
 Element = ElementTree.Element
 MOST_CHARACTERS = 4_000_000
@@ -82,6 +83,8 @@ def read_robot_xml(text: str, name: str = "", complete: bool = True) -> Element:
         if found and not wrong:
             where = {part.tag: part.get("name", "")}
         wrong += found
+    if complete:
+        wrong += lost_leaders(element, uncoupled_joints(element))
     if wrong:
         raise RobotDescriptionError("; ".join(wrong), **where)
     return element

@@ -23,6 +23,9 @@ FASTEST_DAMPING = 1e-4  # [s] time constant below which damping is no physical o
 MOST_ACCELERATION = 1e6  # [rad/s^2 | m/s^2] beyond which a joint has no inertia for its effort
 DENSEST = 500.0  # [kg/m^3] moving mass beside the cube of the length of all links, for arms of SMALL or more
 SMALL = 0.3  # [m]
+WEIGHT = 9.81  # [m/s^2]
+STRONGEST = 300.0  # multiple of the weight of all that moves, at the length of all links, that no motor of an arm bears
+UNLIMITED = 1e8  # [N*m] from which on effort limits mean that there is none
 DIGITS = (10.0, 100.0, 1000.0)  # factors of a decimal point that was lost
 WIDE = 2.0  # multiple of the length of all links that no radius of gyration and no center of mass has
 SMALLEST = 0.05  # [m] shorter arms count as so long
@@ -165,6 +168,9 @@ def _wrong_inertia(link: Link, reach: float) -> tuple[str, str] | None:
 
 def _limits(model: ArmModel) -> CheckStep:
     findings = []
+    if strong := _strong(model):
+        why = f"warning: effort limits are out of proportion to the weight of the arm: {', '.join(strong)}"
+        findings.append(Finding(f"{why}: are they in N*mm, or placeholders?"))
     for name, value in (("velocity", model.velocity_limit), ("effort", model.effort_limit)):
         lacking = [joint for joint, limit in zip(model.joint_names, value, strict=True) if not np.isfinite(limit)]
         if lacking:
@@ -257,6 +263,19 @@ def _odd_units(model: ArmModel) -> list[Finding]:
             text = f"warning: '{name}' has a velocity limit of {joint.velocity_limit:.4g} {unit}/s: is it in {other}?"
             found.append(Finding(text))
     return found
+
+
+def _strong(model: ArmModel) -> list[str]:
+    """Return the joints whose effort limits are out of proportion to the weight of the arm, in words."""
+    links = (link.mass for name, link in model.description.links.items() if name in _moving(model))
+    weight = WEIGHT * sum(links) * _reach(model)
+    return [
+        f"'{name}' {limit:g} N*m"
+        for name, limit in zip(model.joint_names, model.effort_limit, strict=True)
+        if weight > 0.0
+        and model.description.joints[name].kind != "prismatic"
+        and STRONGEST * weight < limit < UNLIMITED
+    ]
 
 
 def _units(model: ArmModel, name: str) -> str:

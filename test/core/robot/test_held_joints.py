@@ -222,3 +222,14 @@ def test_the_text_keeps_where_a_joint_is_held_by_name() -> None:
     assert parse_robot_description(again.text).held == first.held and not again.held_endless
     with pytest.raises(RobotDescriptionError, match="<held_joint name='finger_1'> needs a position"):
         parse_robot_description(first.text.replace('position="0.03"', 'position="open"'))
+
+
+def test_a_leader_that_does_not_exist_hides_nothing_else(planar_3r_text: str) -> None:
+    text = with_gripper(planar_3r_text).replace('mimic joint="finger_1"', 'mimic joint="finger_11"')
+    wrong = text.replace('joint name="joint2" type="revolute"', 'joint name="joint2" type="hinge"')
+    assert wrong != text
+    with pytest.raises(RobotDescriptionError) as error:
+        parse_robot_description(wrong)
+    told = str(error.value)
+    assert "'finger_2' mimics 'finger_11', which does not exist: did you mean 'finger_1'?" in told
+    assert "joint 'joint2': type 'hinge' is not supported" in told
