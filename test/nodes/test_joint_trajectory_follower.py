@@ -11,6 +11,7 @@ import pytest
 from action_msgs.msg import GoalStatus
 from action_msgs.srv import CancelGoal
 from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import JointComponentTolerance
 from trajectory_arm import BENT, NODE, PERIOD, TrajectoryArm, planned, point, tolerance
 from trajectory_msgs.msg import JointTrajectory
 
@@ -291,6 +292,17 @@ def test_goals_without_meaning_are_rejected_with_their_reason(node):
         node.hold()  # it is well again: of an error after that the diagnostics tell at once
         assert not node.ask(points, names, stamp=stamp).accepted, reason
         node.live.wait_for_diagnostic(NODE, reason)
+    for name in ("trajectory", "tolerance"):
+        node.hold()
+        other = node.goal(good)
+        if name == "trajectory":
+            other.multi_dof_trajectory.joint_names = ["virtual_joint"]
+        else:
+            other.component_path_tolerance = [JointComponentTolerance(joint_name="virtual_joint", position=0.1)]
+        future = node.client.send_goal_async(other)
+        node.live.until(future.done, "an answer to the goal")
+        assert not future.result().accepted
+    node.live.wait_for_diagnostic(NODE, "'virtual_joint' of several degrees of freedom: the arm has none")
     assert node.result_of(node.ask(good)).result.error_code == Result.SUCCESSFUL
 
 

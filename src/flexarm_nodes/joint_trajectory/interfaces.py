@@ -72,6 +72,14 @@ class TrajectoryInterfaces(Interfaces):
         """Raise FlexarmError to reject a goal."""
         if not self.node.active:
             raise InputError("the node is not active")
+        beside = goal.multi_dof_trajectory
+        several = [
+            *beside.joint_names,
+            *(t.joint_name for t in (*goal.component_path_tolerance, *goal.component_goal_tolerance)),
+        ]
+        if several or len(beside.points):
+            which = f"'{several[0]}' of several degrees of freedom" if several else "points of multi_dof_trajectory"
+            raise InputError(f"the goal has {which}: the arm has none; send joints in trajectory alone")
         path, end = ([(t.name, t.position, t.velocity, t.acceleration) for t in given]
                      for given in (goal.path_tolerance, goal.goal_tolerance))  # fmt: skip
         extra = goal.goal_time_tolerance.sec + goal.goal_time_tolerance.nanosec * 1e-9
