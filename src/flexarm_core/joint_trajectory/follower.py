@@ -2,7 +2,8 @@
 
 The semantics are those of joint_trajectory_controller of ros2_controllers. Different on purpose, since the arm bends:
 
-* whatever begins, ends or takes over, the reference does not jump: see :mod:`motion`;
+* whatever begins, ends or takes over, the reference does not jump: see :mod:`motion`; but where the arm does not
+  follow (the tolerance of a path is exceeded) it brakes from the measured motion at once;
 * a canceled trajectory brakes along the motion, and its goal ends when the joints rest;
 * with a shaper the trajectory ends later by the length of the shaper, and so does the time at which the goal is judged.
 """
@@ -17,7 +18,7 @@ import numpy as np
 
 from flexarm_core.entrance import finite, numbers
 from flexarm_core.errors import ConfigError, InputError
-from flexarm_core.joint_trajectory.motion import Followed, Held, Limits, Piece, ShapedMotion, Stopped
+from flexarm_core.joint_trajectory.motion import Course, Followed, Held, Limits, Piece, ShapedMotion, Stopped
 from flexarm_core.joint_trajectory.points import Points, Rules
 from flexarm_core.joint_trajectory.spline import Motion, Spline
 from flexarm_core.joint_trajectory.tolerances import Given, Tolerances, violated
@@ -322,7 +323,10 @@ class TrajectoryFollower:
         late = (stamp - piece.end - motion.delay) * 1e-9
         if late < 0.0:
             if said := violated(goal.tolerances.path, progress.error, self.joint_names):
-                self._give_up(End.PATH_TOLERANCE_VIOLATED, said, stamp, (position, velocity, 0.0 * velocity))
+                # The arm does not follow. A reference far ahead that came back to it would take it along first.
+                motion.begin(stamp, self._stopping(stamp, self._measured(position, velocity)))
+                self.remark, self.activity = said, STOPPING
+                self._end(End.PATH_TOLERANCE_VIOLATED, said)
             return
         said = violated(goal.tolerances.goal, progress.error, self.joint_names)
         if not said:
@@ -330,7 +334,7 @@ class TrajectoryFollower:
             self._end(End.SUCCESSFUL, "Goal successfully reached!")
         elif 0.0 < goal.tolerances.goal_time < late:
             said = f"{late:.3f} s after the end: {said}"
-            self._give_up(End.GOAL_TOLERANCE_VIOLATED, said, stamp, (position, velocity, 0.0 * velocity))
+            self._give_up(End.GOAL_TOLERANCE_VIOLATED, said, stamp, self._measured(position, velocity))
 
     def _give_up(self, code: End, reason: str, stamp: int, motion: Motion) -> None:
         """End the goal; the joints come to rest where they are."""
@@ -341,6 +345,15 @@ class TrajectoryFollower:
     def _stop(self, stamp: int, motion: Motion) -> None:
         """Come to rest from a motion, that of the reference or the measured one."""
         assert self._motion is not None
-        moving = bool(motion[1].any() or motion[2].any())
-        self._motion.lead(stamp, Stopped(stamp, motion, self.limits.acceleration) if moving else Held(motion[0]))
+        self._motion.lead(stamp, self._stopping(stamp, motion))
         self.activity = STOPPING
+
+    def _measured(self, position: Array, velocity: Array) -> Motion:
+        """Return the measured motion as one to brake from: no faster than joints may be, at rest if that is unknown."""
+        known, most = np.where(np.isfinite(velocity), velocity, 0.0), self.limits.velocity
+        return position, np.clip(known, -most, most), np.zeros(len(position))
+
+    def _stopping(self, stamp: int, motion: Motion) -> Course:
+        """Return how a motion comes to rest."""
+        moving = bool(motion[1].any() or motion[2].any())
+        return Stopped(stamp, motion, self.limits.acceleration) if moving else Held(motion[0])

@@ -263,6 +263,12 @@ class ShapedMotion:
         self._pieces.append(piece)
         return piece
 
+    def begin(self, stamp: int, course: Course) -> None:
+        """Follow a course from a stamp [ns] on, wherever the joints were; nothing fades, and nothing is shaped."""
+        motion = course.sample(stamp)
+        self._at_rest, self._shaper = Held(motion[0]), UNSHAPED
+        self._pieces = [Piece(stamp, course, motion, self.limits)]
+
     def rests(self, stamp: int) -> bool:
         """Return whether the shaped motion has ended at a stamp [ns]."""
         return not self._pieces or stamp >= self._pieces[-1].end + self.delay

@@ -201,6 +201,8 @@ def test_default_tolerances_hold_and_a_goal_changes_its_own_only():
     arm.off[0] = 0.2
     assert arm.until(ends) is End.PATH_TOLERANCE_VIOLATED and "joint 'a'" in ends[0][1]
     assert "joint 'a'" in arm.follower.remark
+    arm.check_smooth(8.0)
+    arm.motion.clear()  # now the reference is where the arm is
     arm.off[:] = 0.0
     arm.run(500)
     ends = arm.ask(points([1.0], [[0.5] * 3]), path=[(name, -1.0, 0.0, 0.0) for name in NAMES])
@@ -213,6 +215,41 @@ def test_default_tolerances_hold_and_a_goal_changes_its_own_only():
     arm.off[0] = 0.04
     assert arm.until(ends) is End.SUCCESSFUL
     arm.check_smooth(8.0)
+
+
+@pytest.mark.parametrize("speed", [0.0, np.nan])
+def test_an_arm_that_something_else_stopped_stays_there_when_the_goal_is_given_up(speed):
+    """A gate that stops leaves the arm standing; the reference, ahead at full speed, used to take it along and back."""
+    arm = Arm(path_tolerance=(0.3,))
+    ends = arm.ask(points([1.0], [[2.0] * 3]))
+    arm.run(150)
+    stands, ahead = arm.position, []
+    while arm.follower.activity != HOLDING:
+        arm.stamp += STEP
+        reference = arm.follower.update(arm.stamp, stands, np.full(3, speed))
+        ahead.append(np.abs(reference.position - stands).max() if ends else 0.0)
+    assert ends[0][0] is End.PATH_TOLERANCE_VIOLATED
+    assert max(ahead) <= 0.31  # the sample that exceeded the tolerance; after it the joints rest where they are
+    assert sum(one > 0.0 for one in ahead) <= 1
+
+
+def test_an_arm_that_lags_brakes_from_where_it_is_when_the_goal_is_given_up():
+    """Joints that move by themselves: braked by the limit, from the measured position and velocity."""
+    arm = Arm(path_tolerance=(0.3,), max_acceleration=(5.0,))
+    ends = arm.ask(points([1.0], [[2.0] * 3]))
+    arm.run(250)
+    position, speed = arm.position, 0.4 * arm.velocity
+    while not ends:
+        arm.stamp += STEP
+        position = position + speed * STEP * 1e-9
+        arm.follower.update(arm.stamp, position, speed)
+    arm.motion.clear()
+    arm.position, arm.velocity = position, speed
+    arm.run(600)
+    arm.check_smooth(5.0)
+    gone = arm.position - position
+    assert arm.follower.activity == HOLDING
+    np.testing.assert_allclose(gone, 1.5 * speed**2 / 10.0, rtol=0.02)  # braking begins and ends softly
 
 
 def test_the_goal_is_reached_at_rest_only():
