@@ -34,12 +34,12 @@ spec.loader.exec_module(unknown_load)
         8000026,  # the same at 250 Hz: 13 times once
         9500049,  # taken for a load with a long lever, which the first command corrected: 1.4 times once
         8000145,  # a hand a ninth as heavy: the told weight of a jaw pushed it on as it turned
-        9500121,  # free fall of a light wrist: what was measured counted little at first; 1.4 times once
-        9500229,  # the same: 1.3 times once
+        9500229,  # free fall of a light wrist: what was measured counted little at first; 1.4 times once
         97000029,  # the same without noise or delay: 1.3 times once
         9500078,  # the same with 5 kg at the wrist: 1.5 times once
         64111089,  # the same: the noise for a heavy load hid that no light one explains the fall; 1.5 times once
         4711041,  # a hand a third as heavy as told, corrected as if it bore a load; 0.3 times without a gate
+        9500286,  # the same with a fifth of the told hand
         13086,  # a motor at its limit, shared out by the told inertia, not by that of the load: 1.9 times once
     ],
 )

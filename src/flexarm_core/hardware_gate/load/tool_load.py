@@ -84,6 +84,7 @@ PLAUSIBLE = 3.0  # largest excess of a cost: a log-likelihood ratio
 POSSIBLE = 4.0  # the same for a load by which errors of accelerations are weighed
 LIKELY = 1.5  # least lead of the cost of a lighter hand over all other costs, to be used while a joint escapes
 MISSING = 0.9  # largest share of the told hand that may not be there
+DARED = 2.0 / 3.0  # largest share of the told hand that is missing for all that a correction cares
 EXPECTED, AROUND = 5, 0.05  # mass on the grid, and lever [m], of a load before anything was seen
 SIGMAS = 4.0  # standard deviations of noise that may hide a light load
 RATIO = 100.0  # largest inertia relative to that of the load that adds least
@@ -145,7 +146,7 @@ class ToolLoad:
     Attributes:
         inertia: (n, n) inertia that the load adds to that of the joints.
         least: (n, n) the same of what adds least: a plausible load, if a joint escapes one that explains the last
-            observations with its own noise; negative if then a hand lighter than told is likelier than any load.
+            observations with its own noise; negative if then a hand lighter than told is plausible.
         missing: (n, n) inertia that the hand lacks, as it is lighter than told.
         turned: (n,) change of the weight that the hand lacks, beyond its low pass, as an effort [N*m | N].
         parameters: (10,) of the likeliest load, ``[m, m c, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz]`` [kg, kg*m, kg*m^2].
@@ -476,8 +477,9 @@ def _choose(
                 if _explains(told, L, theta, state.rows, noise, doubt):
                     lightest = added
                     state.least[:] = L
-    if rigid and not (proven or likely) and nothing < likeliest:  # the lighter hand is likelier, and adds least
-        hand_inertia(candidates, share, J, factor)
+    if rigid and not (proven or likely or state.loaded[0]):  # a lighter hand is plausible, and adds least
+        root = np.sqrt(slope * slope + 2.0 * curvature * (least + PLAUSIBLE))
+        hand_inertia(candidates, min((root - slope) / curvature, DARED), J, factor)
         state.least[:] = -given.share * factor
     for i in range(n):
         for j in range(n):
