@@ -478,8 +478,11 @@ def _choose(
                     lightest = added
                     state.least[:] = L
     if rigid and not (proven or likely or state.loaded[0]):  # a lighter hand is plausible, and adds least
-        root = np.sqrt(slope * slope + 2.0 * curvature * (least + PLAUSIBLE))
-        hand_inertia(candidates, min((root - slope) / curvature, DARED), J, factor)
+        root, likeliest_share = np.sqrt(slope * slope + 2.0 * curvature * (least + PLAUSIBLE)), share
+        share = min((root - slope) / curvature, DARED)
+        if nothing < likeliest:
+            share = max(share, likeliest_share)
+        hand_inertia(candidates, share, J, factor)
         state.least[:] = -given.share * factor
     for i in range(n):
         for j in range(n):
