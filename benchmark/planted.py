@@ -516,6 +516,11 @@ PLANTED = (
         f"{CORE_TESTS}/test_unknown_load.py",
     ),
     Planted(
+        "the last sample counts in full though commands seem late", f"{GATE}/gate.py",
+        "late=timing.response.hinted", "late=False",
+        f"{FAULT_CASES}::test_after_a_reset_while_commands_are_still_late_no_load_is_sought_in_the_motion",
+    ),
+    Planted(
         "what was measured before an arm falls counts on", f"{GATE}/observed_dynamics.py",
         "if self._escapes and self.share > SHAKES and not late:", "if False:",
         f"{CORE_TESTS}/test_observed_dynamics.py"

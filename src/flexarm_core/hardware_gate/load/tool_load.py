@@ -420,11 +420,8 @@ def _choose(
     for i in range(n):
         for j in range(n):
             told[i, j] = given.share * given.inertia[i, j]
-            inverse[i, j] = 1.0 if i == j else 0.0
     factor = told.copy()
-    cholesky(factor, n)
-    for i in range(n):
-        cholesky_solve(factor, inverse[i], n)
+    _invert(factor, inverse)
     slope, curvature = less_of_hand(candidates, state.information, state.seen)
     slope, curvature = slope - state.shaken[0], max(curvature - state.shaken[1], 1e-300)
     share = min(max(-slope, 0.0) / curvature, MISSING)
@@ -484,13 +481,8 @@ def _choose(
             share = max(share, likeliest_share)
         hand_inertia(candidates, share, J, factor)
         state.least[:] = -given.share * factor
-    for i in range(n):
-        for j in range(n):
-            factor[i, j] = told[i, j] + state.least[i, j] - given.share * state.missing[i, j]
-            inverse[i, j] = 1.0 if i == j else 0.0
-    cholesky(factor, n)
-    for i in range(n):
-        cholesky_solve(factor, inverse[i], n)
+    factor[:] = told + state.least - given.share * state.missing
+    _invert(factor, inverse)
     most = 0.0
     for a in range(MASSES):
         for b in range(BALLS):
@@ -524,6 +516,17 @@ def _explains(told: Array, L: Array, theta: Array, rows: Array, noise: Array, do
         elif abs(lacks) > most:
             return False
     return first <= last
+
+
+@kernel
+def _invert(A: Array, inverse: Array) -> None:
+    """Write the inverse of a positive definite matrix (n, n), which its Cholesky factor replaces."""
+    n = A.shape[0]
+    cholesky(A, n)
+    for i in range(n):
+        for j in range(n):
+            inverse[i, j] = 1.0 if i == j else 0.0
+        cholesky_solve(A, inverse[i], n)
 
 
 @inlined_kernel
