@@ -52,7 +52,7 @@ class BehaviorRequests:
             self._refuse(f"behavior set refused: {error}")
 
     def _on_lost(self, count: int) -> None:
-        self._refuse(f"{count} behavior sets were lost so far: they come too fast")
+        self._refuse(f"{count} behavior sets were lost so far, as the middleware counts: they come too fast")
 
     def _take(self, message: BehaviorSet) -> str:
         return self._sets.take(change_from_message(message), self._stage.answered)

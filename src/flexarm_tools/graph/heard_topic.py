@@ -63,4 +63,4 @@ class HeardTopic(TappedTopic):
     @property
     def numbered(self) -> bool:
         """Whether there is one publisher; a publisher that has ended remains known until another appears."""
-        return len(self.publishers) == 1
+        return len(self.publishers) == 1 and super().numbered

@@ -58,7 +58,7 @@ class TappedTopic:
     @property
     def numbered(self) -> bool:
         """Whether sequence numbers can be used to count messages: each publisher has its own sequence."""
-        return self._node.count_publishers(self.name) <= 1
+        return bool(self._subscription.get_publisher_count() <= 1)
 
     def take(self, now: int = 0) -> list[HeardMessage]:
         """Return the messages that have arrived since the last call, oldest first.

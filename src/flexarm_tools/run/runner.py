@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -170,6 +171,9 @@ class Runner:
         for name, process in self._processes.items():
             self._await(process)
             graph.wait_for_node(name, START_TIMEOUT)
+        if self._listener is not None:  # a node says each of its transitions once
+            self._await(None)
+            self._discover(graph)
         for transition in ("configure", "activate"):
             for name, process in reversed(self._processes.items()):  # subscribers are ready before publishers
                 self._await(process)
@@ -179,16 +183,20 @@ class Runner:
                     raise ConfigError(f"{error}\n{process.last_words()}") from error
         self._await(None)
         known = {name for name, process in self._processes.items() if process.package == "flexarm"}
+        self._discover(graph, lambda: recorder.knows(known))
+        for process in self._processes.values():
+            process.note_shared_memory()
+
+    def _discover(self, graph: Graph, known: Callable[[], bool] = lambda: True) -> None:
+        """Wait until every publisher is heard, and until publishers have discovered who hears them."""
         with contextlib.suppress(GraphError):  # otherwise missing samples are counted
             graph.spin_until(
-                lambda: recorder.knows(known) and (self._listener is None or self._listener.hears_all),
+                lambda: known() and (self._listener is None or self._listener.hears_all),
                 DISCOVERY_TIMEOUT,
                 "discovery by the recorder",
             )
         settled = time.monotonic() + SETTLE_TIME
         graph.spin_until(lambda: time.monotonic() > settled, 2 * SETTLE_TIME, "settling")
-        for process in self._processes.values():
-            process.note_shared_memory()
 
     def _await(self, process: NodeProcess | None) -> None:
         """Set the process that has to act next, and restart the time for which it may be idle."""
