@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import pytest
 from impedance_arm import behavior, change
 from other_package import install_package
@@ -18,6 +19,7 @@ from visualization_msgs.msg import MarkerArray
 
 from flexarm.msg import BehaviorSet, BehaviorStatus
 from flexarm.srv import SetBehaviors
+from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.node import topics
 
 COMMANDS = topics.command_topic("effort")
@@ -301,3 +303,36 @@ def test_against_the_clock_samples_are_not_confirmed_and_requests_are(live, shar
     for transition in ("deactivate", "cleanup", "configure", "activate"):
         live.graph.transition("control_loop", transition)
     live.until(expected, "the same subscriptions again")
+
+
+def test_stages_know_where_a_joint_below_the_arm_was_read(live, shared):
+    """In a control loop all stages and the gate are built anew; the law carries the arm where gravity acts now."""
+    root = parse_robot_description(shared["robot_description"]).root
+    more = (
+        f'<link name="floor"/><joint name="tilt" type="revolute"><parent link="floor"/><child link="{root}"/>'
+        '<axis xyz="1 0 0"/><limit lower="-2" upper="2" velocity="1" effort="100"/></joint>'
+    )
+    down = {"robot_description": shared["robot_description"].replace("</robot>", f"{more}</robot>")}
+    down |= {
+        "gravity": [0.0, -9.81, 0.0],
+        "read_joints": ["tilt"],
+        "hardware_gate.lockstep": True,
+        "use_sim_time": True,
+    }
+    fast = {f"{name}.rate": 1000.0 for name in ("flexible_dynamics_controller", "hardware_gate")}
+    live.start("control_loop", {**HOLDS, **down, **fast}, transitions=("configure",))
+    live.listen(COMMANDS, Float64MultiArray)
+    live.states = live.publisher(topics.JOINT_STATES, JointState)
+    for tick, tilt in enumerate((0.5, -0.9), start=1):
+        live.settle()
+        live.states.publish(JointState(name=["tilt"], position=[tilt], velocity=[0.0]))
+        time.sleep(0.1)
+        live.graph.transition("control_loop", "activate")
+        live.until(lambda: live.node.count_publishers(COMMANDS) > 0, "commands")
+        live.settle()
+        live.received[COMMANDS].clear()
+        live.states.publish(joint_state(tick))
+        live.until(lambda: bool(live.received[COMMANDS]), "a command")
+        weight = np.cos(tilt) * np.array([294.3, 171.675, 24.525])  # by hand: 9.81 m/s^2, 10 kg at mid-link
+        assert list(live.received[COMMANDS][0].data) == pytest.approx(weight, rel=1e-4)
+        live.graph.transition("control_loop", "deactivate")

@@ -119,6 +119,59 @@ def test_a_lift_that_is_elsewhere_than_told_keeps_the_arm_from_starting_and_a_he
 DOWN = {"lockstep": True, "use_sim_time": True, "gravity": [0.0, -9.81, 0.0]}
 
 
+def weight_at(text: str, tilt: float) -> np.ndarray:
+    """Weight of the arm on a base that is tilted so."""
+    weighed = ArmModel(parse_robot_description(text, held={"tilt": tilt}), gravity=(0.0, -9.81, 0.0))
+    return weighed.gravity_effort(ArmState(0, START, np.zeros(3), np.zeros(1), np.zeros(1)))
+
+
+def test_a_joint_below_the_arm_is_where_it_is_read_at_every_activation(live, shared):
+    """Its position decides what the drives of the arm carry, and what the gate takes off if they do so themselves."""
+    root = parse_robot_description(shared["robot_description"]).root
+    more = (
+        f'<link name="floor"/><joint name="tilt" type="revolute"><parent link="floor"/><child link="{root}"/>'
+        '<axis xyz="1 0 0"/><limit lower="-2" upper="2" velocity="1" effort="100"/></joint>'
+    )
+    text = shared["robot_description"].replace("</robot>", f"{more}</robot>")
+    live.start(
+        "hardware_gate",
+        {**shared, **DOWN, "robot_description": text, "drive_adds": ["gravity"], "read_joints": ["tilt"]},
+        transitions=("configure",),
+    )
+    with pytest.raises(GraphError, match="refused to activate"):
+        live.graph.transition("hardware_gate", "activate")
+    live.wait_for_diagnostic("hardware_gate", "no joint state has said for 2 s where tilt is")
+    live.listen(COMMANDS, Float64MultiArray)
+    live.states = live.publisher(topics.JOINT_STATES, JointState)
+    live.references = live.publisher(topics.JOINT_REFERENCE, JointReference)
+    live.settle()
+
+    def activate_at(tilt: float) -> None:
+        live.states.publish(JointState(name=["tilt"], position=[tilt], velocity=[0.0]))
+        time.sleep(0.1)
+        live.graph.transition("hardware_gate", "activate")
+        live.until(lambda: live.node.count_publishers(COMMANDS) > 0, "commands")
+        live.settle()
+
+    for tick, tilt in enumerate((0.5, -0.9)):
+        activate_at(tilt)
+        weight = weight_at(text, tilt)
+        assert np.abs(weight - weight_at(text, 0.0)).max() > 5.0
+        assert answer(live, joint_state(3 * tick + 1), reference(3 * tick + 1, weight + [0.1, 0.2, 0.3])) == (
+            pytest.approx([0.1, 0.2, 0.3], abs=1e-6)
+        )
+        time.sleep(0.1)
+        live.states.publish(JointState(name=["tilt"], position=[tilt + 0.2], velocity=[0.0]))
+        assert answer(live, joint_state(3 * tick + 2), reference(3 * tick + 2, weight + [0.1, 0.2, 0.3])) == (
+            pytest.approx([0.1, 0.2, 0.3], abs=1e-6)
+        )
+        moved = f"joint 'tilt' has moved from {tilt:.4g} to {tilt + 0.2:.4g}, and the model has not"
+        live.wait_for_diagnostic("hardware_gate", moved)
+        count = len(live.received[COMMANDS])
+        live.graph.transition("hardware_gate", "deactivate")
+        live.until(lambda count=count: len(live.received[COMMANDS]) > count, "the command at the end")
+
+
 def test_drives_that_add_gravity_are_not_commanded_it(live, shared):
     start(live, {**shared, **DOWN, "drive_adds": ["gravity"]})
     weighed = ArmModel(shared["robot_description"], gravity=(0.0, -9.81, 0.0))

@@ -115,6 +115,31 @@ class Joint:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldJoint:
+    """A joint that is held, as the text of a description keeps it beside the fixed joint.
+
+    Attributes:
+        name: name of the joint.
+        position: where it is held [rad | m].
+        kind: type of the joint that it was.
+        axis: (3,) its axis, in the axes of its child link; zero if it has several or none.
+        named: whether it is held by name; else it is outside of the arm.
+        leader: joint that it follows in the end (``<mimic>``); its own name: none.
+        ratio: what it moves by where that moves by one.
+        endless: whether it turns without end.
+    """
+
+    name: str
+    position: float
+    kind: str
+    axis: tuple[float, ...] = (0.0, 0.0, 0.0)
+    named: bool = True
+    leader: str = ""
+    ratio: float = 1.0
+    endless: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ElasticJoint:
     """A passive joint with a spring: an elastic coordinate of the base (tag ``<elastic_joint>``).
 
@@ -262,8 +287,7 @@ class RobotDescription:
         elastic: elastic joints of the base, in tree order.
         outside: positions of the joints outside of the arm (:func:`held_joints.joints_outside`), which are fixed joints
             here and in ``text``, by name [rad | m].
-        held: positions of the joints that are held by name, which are fixed joints here, too [rad | m].
-        held_endless: names of those that turn without end.
+        held: joints that are held, by name or outside of the arm, which are fixed joints here and in ``text``.
         force_torque_sensors: force/torque sensors by name.
         flexible_links: flexible links by name.
         strain_gauges: strain gauges by name.
@@ -286,8 +310,7 @@ class RobotDescription:
     imus: dict[str, ImuSensor]
     drive_adds: tuple[str, ...] = ()
     efforts_lack: tuple[str, ...] = ()
-    held: dict[str, float] = field(default_factory=dict)
-    held_endless: frozenset[str] = frozenset()
+    held: dict[str, HeldJoint] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         parts = f"{len(self.actuated)} joints", f"{len(self.elastic)} elastic", f"{len(self.flexible_links)} links bend"

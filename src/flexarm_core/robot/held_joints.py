@@ -7,7 +7,7 @@ of the description says so too: all that read it see the same robot.
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 import pinocchio as pin
@@ -18,7 +18,6 @@ from flexarm_core.types import Array
 
 Element = ElementTree.Element
 MOVING_PARTS = ("axis", "limit", "mimic", "dynamics", "calibration", "safety_controller")  # of a joint that moves
-TOLD = "held_joint"  # tag of the robot that says where a joint is held
 
 
 def joints_outside(joints: Mapping[str, Joint], springs: Collection[str], commanded: Collection[str]) -> set[str]:
@@ -86,7 +85,7 @@ def held_positions(
     joints: Mapping[str, Joint],
     springs: Collection[str],
     outside: Collection[str],
-    wanted: Mapping[str, float],
+    wanted: Mapping[str, float | None],
     initial: Mapping[str, float],
 ) -> dict[str, float]:
     """Return the position of every held joint [rad | m], in tree order.
@@ -98,7 +97,7 @@ def held_positions(
         joints: joints by name.
         springs: names of the elastic joints.
         outside: joints outside of the arm.
-        wanted: positions of joints that are to be held, wherever they are, by name [rad | m].
+        wanted: positions of joints that are to be held, wherever they are, by name [rad | m]; None: as if not wanted.
         initial: ``initial_value`` of joints in ``<ros2_control>`` by name [rad | m].
 
     Raises:
@@ -114,7 +113,7 @@ def held_positions(
             raise RobotDescriptionError(f"held: joint '{name}' is elastic: remove its <elastic_joint>", joint=name)
         if joint.mimic:
             raise RobotDescriptionError(f"held: joint '{name}' follows '{joint.mimic}': hold that one", joint=name)
-        if not joint.lower <= position <= joint.upper:  # also if it is not a number
+        if position is not None and not joint.lower <= position <= joint.upper:  # also if it is not a number
             raise RobotDescriptionError(
                 f"held: joint '{name}' cannot be at {position}, its limits are [{joint.lower:g}, {joint.upper:g}]",
                 joint=name,
@@ -124,7 +123,9 @@ def held_positions(
         joint = joints[name]
         if joint.mimic:
             return joint.multiplier * position_of(joint.mimic) + joint.offset
-        return wanted.get(name, initial.get(name, min(max(0.0, joint.lower), joint.upper)))
+        if (position := wanted.get(name)) is not None:
+            return position
+        return initial.get(name, min(max(0.0, joint.lower), joint.upper))
 
     moving = [name for name, joint in joints.items() if joint.kind != "fixed"]
     held = {name for name in moving if name in outside or leader(joints, name) in wanted}
@@ -152,12 +153,7 @@ def fixed_joint(joint: Joint, position: float) -> Joint:
     """Return a joint as a fixed one at a position [rad | m]."""
     transform = joint.transform_child_to_parent
     if position != 0.0:
-        motion: Array = np.eye(4)
-        if joint.kind == "prismatic":
-            motion[:3, 3] = position * joint.axis
-        else:
-            motion[:3, :3] = pin.exp3(position * joint.axis)
-        transform = transform @ motion
+        transform = transform @ moved(joint.kind, joint.axis, position)
     return Joint(
         name=joint.name,
         kind="fixed",
@@ -174,50 +170,23 @@ def fixed_joint(joint: Joint, position: float) -> Joint:
     )
 
 
-def read_told(element: Element) -> dict[str, tuple[float, bool]]:
-    """Return the positions [rad | m] of joints that were held by name before, and whether they turn without end.
-
-    :func:`write_held` writes them beside the joints, which are fixed there: a node compares them with joint states.
-    """
-    found = {}
-    for tag in element.findall(TOLD):
-        try:
-            position = float(tag.get("position", ""))
-        except ValueError:
-            position = np.nan
-        if not np.isfinite(position):
-            raise RobotDescriptionError(f"<{TOLD} name='{tag.get('name')}'> needs a position, which is a number")
-        found[tag.get("name", "")] = position, tag.get("endless") == "true"
-    return found
+def moved(kind: str, axis: Array, position: float) -> Array:
+    """Return the transform (4, 4) by which a joint of a kind moves along its axis (3,) [rad | m]."""
+    motion: Array = np.eye(4)
+    if kind == "prismatic":
+        motion[:3, 3] = position * axis
+    else:
+        motion[:3, :3] = pin.exp3(position * axis)
+    return motion
 
 
-def write_held(
-    element: Element, joints: Mapping[str, Joint], held: Mapping[str, float], named: Mapping[str, bool]
-) -> str:
-    """Return the text of a description in which the held joints are fixed.
-
-    Args:
-        element: root element of the description, which is changed.
-        joints: joints by name, the held ones as :func:`fixed_joint` gives them.
-        held: position of each held joint [rad | m].
-        named: those of them that are held by name, and whether each turns without end.
-    """
-    for name, endless in named.items():
-        turns = "true" if endless else "false"
-        element.append(Element(TOLD, name=name, position=repr(float(held[name])), endless=turns))
-    for tag in element.findall("joint"):
-        name = tag.get("name", "")
-        if name not in held:
-            continue
-        tag.set("type", "fixed")
-        for part in [part for part in tag if part.tag in MOVING_PARTS]:
-            tag.remove(part)
-        if held[name] != 0.0:
-            set_origin(tag, joints[name].transform_child_to_parent)
-    for tag in element.findall("./ros2_control/joint"):
-        for part in tag.findall("./param[@name='armature']") if tag.get("name") in held else []:
-            tag.remove(part)  # the rotor stands still
-    return ElementTree.tostring(element, encoding="unicode")
+def read_origin(joint: Element) -> Array:
+    """Return the transform (4, 4) from the child to the parent link of a joint tag."""
+    transform, origin = np.eye(4), joint.find("origin")
+    values = {} if origin is None else origin.attrib
+    xyz, rpy = ([float(word) for word in values.get(key, "0 0 0").split()] for key in ("xyz", "rpy"))
+    transform[:3, :3], transform[:3, 3] = pin.rpy.rpyToMatrix(*rpy), xyz
+    return transform
 
 
 def set_origin(joint: Element, transform: Array) -> None:
@@ -225,8 +194,9 @@ def set_origin(joint: Element, transform: Array) -> None:
     for part in joint.findall("origin"):
         joint.remove(part)
     rpy = pin.rpy.matrixToRpy(transform[:3, :3])
-    joint.append(Element("origin", xyz=_numbers(transform[:3, 3]), rpy=_numbers(rpy)))
+    joint.append(Element("origin", xyz=numbers(transform[:3, 3]), rpy=numbers(rpy)))
 
 
-def _numbers(values: Array) -> str:
+def numbers(values: Iterable[float]) -> str:
+    """Return the words of an attribute."""
     return " ".join(repr(float(value)) for value in values)

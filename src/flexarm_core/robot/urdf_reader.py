@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from copy import deepcopy
 from dataclasses import replace
 
@@ -31,14 +31,8 @@ from flexarm_core.robot.extensions_reader import (
     read_force_torque_sensors,
     read_imus,
 )
-from flexarm_core.robot.held_joints import (
-    fixed_joint,
-    held_positions,
-    initial_positions,
-    joints_outside,
-    read_told,
-    write_held,
-)
+from flexarm_core.robot.held_joints import fixed_joint, held_positions, initial_positions, joints_outside
+from flexarm_core.robot.held_tags import check_readable, held_joints, read_told, write_held
 from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
 from flexarm_core.robot.urdf_parts import ENDLESS
 from flexarm_core.robot.xml_reader import read_robot_xml, with_prefixes
@@ -49,7 +43,10 @@ FREE_TYPES = ("floating", "planar")  # several degrees of freedom: they can only
 
 
 def parse_robot_description(
-    text: str, massless: bool = False, held: Mapping[str, float] | None = None
+    text: str,
+    massless: bool = False,
+    held: Mapping[str, float] | None = None,
+    read: Collection[str] = (),
 ) -> RobotDescription:
     """Read and check a robot description.
 
@@ -58,6 +55,8 @@ def parse_robot_description(
         massless: whether to skip the checks for dynamics (:mod:`dynamics_check`), which kinematics does not need.
         held: positions of joints that are to be read as fixed, by name [rad | m]; a floating or planar joint is held at
             0. Joints outside of the arm need not be named.
+        read: names of joints that are to be read as fixed, too, and whose position is measured later
+            (:func:`held_joints.place_held`).
 
     Raises:
         RobotDescriptionError: the text is not valid XML or URDF, fails the checks for dynamics, or has invalid
@@ -78,16 +77,23 @@ def parse_robot_description(
     commanded = read_commanded_joints(element, joints, elastic)
     springs = [joint.name for joint in elastic]
     initial = initial_positions(element)
-    named = held_positions(joints, springs, (), held or {}, initial)
-    endless = {name: joints[name].endless for name in named}
-    told = read_told(element) | {name: (position, endless[name]) for name, position in named.items()}
+    told = read_told(element)
+    wanted: dict[str, float | None] = dict(held or {})
+    if unfixed := [name for name in read if name not in told and name not in wanted]:
+        apart = joints_outside(joints, springs, commanded)
+        wanted |= dict.fromkeys(name for name in unfixed if name not in apart)
+    named = held_positions(joints, springs, (), wanted, initial)
+    described = dict(joints)
     joints |= {name: fixed_joint(joints[name], position) for name, position in named.items()}
     outside = joints_outside(joints, springs, [name for name in commanded if joints[name].kind != "fixed"])
     beside = held_positions(joints, springs, outside, {}, initial)
     joints |= {name: fixed_joint(joints[name], position) for name, position in beside.items()}
     positions = named | beside
     if positions:
-        text = write_held(element, joints, positions, endless)
+        new = held_joints(described, positions, named)
+        text = write_held(element, joints, new)
+        told |= new
+    check_readable(told, read)
     immovable = [error for joint in joints.values() if (error := _immovable(joint)) is not None]
     if immovable:
         raise RobotDescriptionError("; ".join(map(str, immovable)), joint=immovable[0].joint)
@@ -121,9 +127,8 @@ def parse_robot_description(
         joints=joints,
         actuated=actuated,
         elastic=elastic,
-        outside=beside,
-        held={name: position for name, (position, _) in told.items()},
-        held_endless=frozenset(name for name, (_, turns) in told.items() if turns),
+        outside={name: one.position for name, one in told.items() if not one.named},
+        held=told,
         force_torque_sensors=read_force_torque_sensors(element, links),
         flexible_links=flexible | drives,
         strain_gauges=gauges | encoders,

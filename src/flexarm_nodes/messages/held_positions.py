@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from sensor_msgs.msg import JointState
@@ -21,6 +21,7 @@ WORDS = 12  # offset of what is behind the stamp in the bytes of a message with 
 TOLERANCE = 0.005  # [rad | m]
 PERIOD = 0.05  # [s] between two looks at the same publisher
 KEPT = 8  # beginnings of messages of which it is remembered whether they name a held joint
+LATELY = 2.0  # [s] age up to which a position that is read counts
 EARLY = 1.0  # [s] after the first joint state of the arm, in which a held joint may first be reported
 
 
@@ -28,14 +29,23 @@ class HeldPositions:
     """Says which held joints are elsewhere, and whether the arm must not start.
 
     It must not if a joint that carries the arm, or lies between arm and tool, is elsewhere when it is first reported.
-    Later the arm may be in motion, which is no time to leave it without joint states.
+    Later the arm may be in motion, which is no time to leave it without joint states. Joints whose position is read are
+    where they were read: that they have moved is said, and never refused.
+
+    Attributes:
+        reads: names of the joints whose position is read.
     """
 
-    def __init__(self, model: ArmModel, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, model: ArmModel, reads: Sequence[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
         """Compare with the positions of a model's description; ``clock``: time [s]."""
-        description, self._clock = model.description, clock
-        self._told: Mapping[str, float] = description.held
-        self._endless = description.held_endless
+        self.reads, self._clock = tuple(reads), clock
+        self._found: dict[str, tuple[float, float]] = {}  # position that was read [rad | m], and when [s]
+        self.take(model)
+
+    def take(self, model: ArmModel) -> None:
+        """Compare with the positions of another model of the same arm."""
+        description = model.description
+        self._told = {name: one for name, one in description.held.items() if one.named or name in self.reads}
         ends = [description.joints[name].child for name in model.joint_names]
         inboard = [joint.name for end in (*ends, model.tool_frame) for joint in joints_inboard(description, end, "")]
         self._path = frozenset(inboard)
@@ -49,6 +59,11 @@ class HeldPositions:
         self._seen: set[str] = set()
         self._refused: set[str] = set()
         self._led_at = math.inf
+
+    def positions(self) -> dict[str, float]:
+        """Return where joints that are read are [rad | m], by name, as far as that was said lately."""
+        now = self._clock()
+        return {name: position for name, (position, when) in self._found.items() if now - when <= LATELY}
 
     def look(self, raw: bytes) -> None:
         """Look at the bytes of a joint state, whosever it is; what cannot be read is left to others."""
@@ -74,15 +89,22 @@ class HeldPositions:
                 self._compare(name, position, now)
 
     def _compare(self, name: str, position: float, now: float) -> None:
-        turns = Turns([name in self._endless])
-        off = float(turns.difference(np.array([position]), np.array([self._told[name]]))[0])
+        told, read = self._told[name], name in self.reads
+        if read:
+            self._found[name] = position, now
+        off = float(Turns([told.endless]).difference(np.array([position]), np.array([told.position]))[0])
         first, self._seen = name not in self._seen, self._seen | {name}
         if abs(off) <= TOLERANCE:
             self._off.pop(name, None)
             self._refused.discard(name)
             return
-        self._off[name] = f"joint '{name}' is at {position:.4g}, and the description holds it at {self._told[name]:.4g}"
-        if first and name in self._path and not now - self._led_at > EARLY:
+        self._off[name] = f"joint '{name}' is at {position:.4g}, and the description holds it at {told.position:.4g}"
+        if read:
+            self._off[name] = (
+                f"joint '{name}' has moved from {told.position:.4g} to {position:.4g}, and the model has not: it takes"
+                " the new position when the node is deactivated and activated"
+            )
+        elif first and name in self._path and not now - self._led_at > EARLY:
             self._refused.add(name)
 
     def lead(self) -> None:

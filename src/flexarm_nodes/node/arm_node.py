@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import math
 import os
 import signal
 import sys
@@ -31,6 +32,7 @@ from flexarm.msg import FlexibleState, JointReference
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
+from flexarm_core.robot.held_tags import place_held
 from flexarm_core.robot.limits_not_kept import limits_not_kept
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.messages.cdr import message_reader
@@ -53,6 +55,8 @@ SPIN = 0.2  # [s] period at which the main loop checks whether the node must end
 CLOCK_LAG = 0.05  # [s] by which a stamp may be ahead of the clock before /clock is read at once
 MOST_BYTES = 65536  # size of a message that is read: larger ones keep the executor for too long
 LAST_WORDS = 3.5  # [s] longest wait until those who listen know why a node ends by itself
+READ_WAIT = 2.0  # [s] longest wait at activation for the positions of joints that are read
+TAKEN = 1e-4  # [rad | m] change of such a position since the last activation with which the node is built anew
 DEFECT_PERIOD = 1.0  # [s] between two tracebacks in the log
 
 
@@ -84,6 +88,7 @@ class ArmNode(LifecycleNode):
 
     PARAMETERS: tuple[Parameter, ...] = ()
     MASSLESS = False  # whether a robot without masses is accepted: kinematics need no masses
+    READS_JOINTS = True  # whether it may ask joint states where joints outside of the arm are
     KEEPS_LIMITS = False  # whether it keeps the limits of the joints, and says which it does not keep
 
     def __init__(self, name: str) -> None:
@@ -107,6 +112,7 @@ class ArmNode(LifecycleNode):
         self._described = ""
         self.is_foreign: Callable[[bytes], bool] = lambda raw: False
         self._held_joints: HeldPositions | None = None
+        self._text, self._placed = "", dict[str, float]()  # description in use; where it has joints that are read
         self._new_parts: Callable[[], JointStateParts] | None = (
             None  # makes what joins joint states; None: nothing does
         )
@@ -181,10 +187,12 @@ class ArmNode(LifecycleNode):
                     " (robot_state_publisher does) before configuring"
                 )
             self.frame_prefix = values["frame_prefix"]
-            description = parse_robot_description(text, massless=self.MASSLESS)
+            reads = [name for name in values["read_joints"] if name] if self.READS_JOINTS else []
+            description = parse_robot_description(text, massless=self.MASSLESS, read=reads)
             model = described_arm(values, description)
             self.is_foreign = ForeignJoints((*model.joint_names, *model.elastic_joint_names))
-            self._held_joints = HeldPositions(model) if description.held else None
+            self._held_joints = HeldPositions(model, reads) if description.held else None
+            self._text, self._placed = description.text, {name: description.held[name].position for name in reads}
             names = model.joint_names, model.elastic_joint_names
             self._new_parts = partial(JointStateParts, *names) if values["join_joint_states"] else None
             window = values["velocity_window"]
@@ -207,6 +215,7 @@ class ArmNode(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start to process messages."""
         try:
+            self._place_held()
             self.check()
         except FlexarmError as error:
             self.diagnostics.announce(ERROR, f"cannot activate: {error}")
@@ -220,6 +229,41 @@ class ArmNode(LifecycleNode):
         self.diagnostics.announce(WARN if refused else OK, refused or "active", anew=True)
         self.begun()
         return super().on_activate(state)
+
+    def _place_held(self) -> None:
+        """Build the node anew where joints that are read are elsewhere than when it was built.
+
+        Raises:
+            ConfigError: nobody says where they are.
+            FlexarmError: the configuration is not possible with them there.
+        """
+        held = self._held_joints
+        if held is None or not held.reads:
+            return
+        ends = time.monotonic() + READ_WAIT
+        self.take_waiting(topics.JOINT_STATES)
+        while missing := [name for name in held.reads if name not in held.positions()]:
+            if time.monotonic() > ends:
+                raise ConfigError(
+                    f"no joint state has said for {READ_WAIT:g} s where {', '.join(missing)} is, whose position is to"
+                    " be read (read_joints)"
+                )
+            time.sleep(0.01)
+            self.take_waiting(topics.JOINT_STATES)
+        positions = held.positions()
+        self.get_logger().info(f"joints read: {', '.join(f'{name} at {q:.4g}' for name, q in positions.items())}")
+        if max(abs(positions[name] - self._placed.get(name, math.inf)) for name in held.reads) <= TAKEN:
+            return
+        self.configuring = True
+        try:
+            values, text = self.table.values(), place_held(self._text, positions)
+            model = described_arm(values, parse_robot_description(text, massless=self.MASSLESS, read=held.reads))
+            self._placed = {}  # what fails below is built anew at the next try
+            self.build(values, model)
+            held.take(model)
+        finally:
+            self.configuring = False
+        self._placed = positions
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop processing messages and leave the arm safe."""
@@ -357,6 +401,8 @@ class ArmNode(LifecycleNode):
         quality, active = topics.shared(quality) if states else quality, self.guarded(take)
 
         def on_message(given: bytes) -> None:
+            if states and not self.active:
+                self._look_for_held(given)
             if idle is None or self.active:
                 active(given)
             elif not states:
@@ -378,6 +424,12 @@ class ArmNode(LifecycleNode):
                 if len(taken[0]) <= MOST_BYTES and (one := self._joined(subscription, taken[0])) is not None:
                     newest = one
         return newest
+
+    def _look_for_held(self, given: bytes) -> None:
+        """Look in a joint state, while the node is inactive, for joints whose position is read."""
+        if self._held_joints is not None and self._held_joints.reads and len(given) <= MOST_BYTES:
+            with contextlib.suppress(InputError):
+                self._held_joints.look(DynamicStates(given).joint_state() if self.dynamic else given)
 
     def _joined(self, subscription: Subscription, raw: bytes) -> bytes | None:
         """Return a joint state of the arm, or the one that this part completes; None: it is of others, or waits."""

@@ -97,6 +97,9 @@ ARM_PARAMETERS = (
     Parameter("wrench_frames", "string[]", [],
         "frames of measured wrenches that are no links of the robot: NAME=LINK, or NAME=LINK x y z roll pitch yaw with"
         " the pose of the frame in the link; then, perhaps, the signs of the six components, such as ++-++-", "m, rad"),
+    Parameter("read_joints", "string[]", [""],
+        "joints that are not of the arm, such as a lift, a head or fingers, which the model has where joint states say"
+        " that they are when the node is activated; others stay where they are told to be held"),
     Parameter("join_joint_states", "bool", False,
         "whether joint states with some joints of the arm are parts of one, from several publishers; else such a joint"
         " state is faulty", at_start=True),

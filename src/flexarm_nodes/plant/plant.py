@@ -65,6 +65,7 @@ class SimulatedPlant(ArmNode):
     """Takes commands and publishes sensor readings; ground truth is published on other topics, for evaluation only."""
 
     PARAMETERS = PLANT_PARAMETERS
+    READS_JOINTS = False  # nobody else says where they are: they stay where they are told
 
     @staticmethod
     def ports(values: Values, description: RobotDescription, tool: str) -> Ports:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.description import RobotDescription
@@ -45,8 +45,7 @@ class RobotChanges:
             springs[name].set("stiffness", repr(float(springs[name].attrib["stiffness"]) * factor))
         if self.payload:
             root.extend(_payload(self.payload, tool_frame))
-        changed = parse_robot_description(ElementTree.tostring(root, encoding="unicode"))
-        return replace(changed, outside=robot.outside)  # the text has them as fixed joints
+        return parse_robot_description(ElementTree.tostring(root, encoding="unicode"))
 
 
 def _by_name(factors: Mapping[str, float], known: Iterable[str], wrong: str) -> Iterable[tuple[str, float]]:

@@ -11,6 +11,7 @@ import robots
 
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.robot.held_tags import place_held
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState
 
@@ -46,10 +47,15 @@ def reduced(text: str, positions: dict[str, float]) -> pin.Model:
     return pin.buildReducedModel(whole, [whole.getJointId(name) for name in positions], place)
 
 
-def assert_same_dynamics(text: str, held: dict[str, float], positions: dict[str, float], tool: str) -> None:
-    """Mass matrix, weight and tool pose are those of Pinocchio's reduced model, in random postures."""
+def assert_same_dynamics(
+    text: str, held: dict[str, float], positions: dict[str, float], tool: str, whole: str = ""
+) -> None:
+    """Mass matrix, weight and tool pose are those of Pinocchio's reduced model, in random postures.
+
+    ``whole``: the text in which nothing is held, if that is another.
+    """
     description = parse_robot_description(text, held=held)
-    model, judge = ArmModel(description, tool), reduced(text, positions)
+    model, judge = ArmModel(description, tool), reduced(whole or text, positions)
     assert model.n == judge.nv == judge.nq and not set(positions) & set(model.joint_names)
     order = [judge.joints[judge.getJointId(name)].idx_v for name in model.joint_names]
     data, frame = judge.createData(), judge.getFrameId(tool)
@@ -218,10 +224,48 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 def test_the_text_keeps_where_a_joint_is_held_by_name() -> None:
     first = parse_robot_description(with_gripper(robots.find("arm_7r")[0]), held={"finger_1": 0.03})
     again = parse_robot_description(first.text)
-    assert first.held == again.held == {"finger_1": 0.03, "finger_2": pytest.approx(-0.01)}
-    assert parse_robot_description(again.text).held == first.held and not again.held_endless
-    with pytest.raises(RobotDescriptionError, match="<held_joint name='finger_1'> needs a position"):
+    assert first.held == again.held == parse_robot_description(again.text).held
+    assert {name: one.position for name, one in first.held.items()} == {
+        "finger_1": 0.03,
+        "finger_2": pytest.approx(-0.01),
+    }
+    assert all(one.named and not one.endless for one in first.held.values()) and not again.outside
+    beside = parse_robot_description(with_gripper(robots.find("arm_7r")[0]))
+    assert parse_robot_description(beside.text).outside == beside.outside == {"finger_1": 0.01, "finger_2": 0.13}
+    with pytest.raises(RobotDescriptionError, match="<held_joint name='finger_1'> needs position, which is a number"):
         parse_robot_description(first.text.replace('position="0.03"', 'position="open"'))
+    with pytest.raises(RobotDescriptionError, match="<held_joint name='finger_1'> needs an axis of three numbers"):
+        parse_robot_description(re.sub(r'(name="finger_1"[^>]*axis=)"[^"]*"', r'\1"0 1"', first.text))
+
+
+@pytest.mark.parametrize("told", [{}, {"shoulder_roll": 0.4, "finger_1": 0.03}], ids=["moving", "held"])
+def test_held_joints_are_placed_where_they_are_measured(told: dict[str, float]) -> None:
+    """A joint that carries the arm and fingers, one of which follows, are those that Pinocchio locks there."""
+    text = with_gripper(robots.find("arm_7r")[0])
+    before = parse_robot_description(text, held=told).text
+    first = parse_robot_description(before, read=("shoulder_roll", "finger_1"))
+    assert parse_robot_description(first.text).tool_frame() == parse_robot_description(text).tool_frame()
+    found = {"shoulder_roll": -0.7, "finger_1": 0.085}  # beyond a limit of 0.08: it is measured
+    placed = place_held(place_held(first.text, {"shoulder_roll": 1.0, "finger_1": 0.0}), found)
+    where = found | {"finger_2": 0.2 - 7.0 * 0.085}
+    assert_same_dynamics(placed, {}, where, "tool0", text)
+    assert {name: one.position for name, one in parse_robot_description(placed).held.items()} == pytest.approx(where)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("finger_9", "read_joints: 'finger_9' is not a joint that can be held|held: 'finger_9' is not a joint"),
+        ("finger_2", "follows 'finger_1'"),
+        ("afloat", "read_joints: joint 'afloat' is floating, one position does not tell where"),
+        ("base_x", "joint 'base_x' is elastic"),
+    ],
+)
+def test_what_cannot_be_read_is_said(planar_3r_text: str, name: str, said: str) -> None:
+    ship = '<link name="ship"/><joint name="afloat" type="floating"><parent link="ship"/><child link="world"/></joint>'
+    text = with_gripper(planar_3r_text, extra=ship)
+    with pytest.raises(RobotDescriptionError, match=said):
+        parse_robot_description(text, held={"afloat": 0.0}, read=(name,))
 
 
 def test_a_leader_that_does_not_exist_hides_nothing_else(planar_3r_text: str) -> None:
