@@ -77,3 +77,37 @@ def test_a_node_that_is_interrupted_again_and_again_ends_well(robot):
         time.sleep(0.002)
     process.kill()
     assert process.wait() == 0
+
+
+HANGS = """
+import ctypes
+from flexarm_nodes.node import arm_node
+
+class Node(arm_node.ArmNode):
+    def __init__(self):
+        super().__init__("node")
+        self._begun = self.create_timer(0.1, self.begin)
+
+    def begin(self):
+        self._begun.cancel()
+        print("begun", flush=True)
+
+    def destroy_node(self):
+        ctypes.PyDLL(None).sleep(60)  # holds Python's lock, as rclpy does meanwhile
+
+arm_node.ENDING = 0.5
+arm_node.run(Node)
+"""
+
+
+def test_a_node_whose_middleware_hangs_as_it_ends_says_so_and_ends():
+    process = subprocess.Popen(
+        [sys.executable, "-c", HANGS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+    )
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30.0)
+    finally:
+        process.kill()
+    assert process.returncode == 1 and "Timeout" in said and "in destroy_node" in said

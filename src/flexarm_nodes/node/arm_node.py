@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import gc
 import math
 import os
@@ -57,6 +58,7 @@ MOST_BYTES = 65536  # size of a message that is read: larger ones keep the execu
 LAST_WORDS = 3.5  # [s] longest wait until those who listen know why a node ends by itself
 READ_WAIT = 2.0  # [s] longest wait at activation for the positions of joints that are read
 TAKEN = 1e-4  # [rad | m] change of such a position since the last activation with which the node is built anew
+ENDING = 30.0  # [s] after so long without success the end of the middleware is given up
 DEFECT_PERIOD = 1.0  # [s] between two tracebacks in the log
 
 
@@ -538,6 +540,9 @@ def run(node_class: Callable[[], ArmNode]) -> NoReturn:
     The events executor is the fastest executor here, but delivers nothing without a timeout (rclpy 7.1). The process
     ends without the end of Python, which takes a node 0.2 s of computation: everything that others see has ended before
     (node, DDS participant, log). Nodes that end together on a busy machine would be killed before they are through.
+
+    Fast DDS 2.14 may wait for itself while a participant ends, if another one ends meanwhile, and computes and holds
+    Python's lock. Such a process says where it hangs, and ends after ENDING.
     """
     avoid_shared_memory()
     rclpy.init(signal_handler_options=rclpy.SignalHandlerOptions.NO)
@@ -563,6 +568,7 @@ def run(node_class: Callable[[], ArmNode]) -> NoReturn:
     gc.disable()
     node.leave()
     node.flush()
+    faulthandler.dump_traceback_later(ENDING, exit=True)
     executor.shutdown()
     node.destroy_node()
     rclpy.try_shutdown()
