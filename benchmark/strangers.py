@@ -1,11 +1,13 @@
 """Public robot descriptions that were not made for flexarm: how many get in, and whether they are read right.
 
-`strangers.py [NAME ...]` takes every URDF file of the packages example-robot-data and rtb-data, or those whose path
-contains a name (77 files, 7 min). Each goes through `flexarm check --write`; the scenario that it writes is run;
-and the model is compared with that of Pinocchio, which reads the file by itself and locks the held joints. Where the
-check has completed a description, the file is its copy, in which every part that differs from the original must be
-named in what the check says and in the scenario. Then come drives that add efforts by themselves, which
-`strangers.py drives` runs alone, and the measures of ``joint_trajectories.py`` (15 min; `strangers.py planners`).
+`strangers.py [NAME ...]` takes every URDF file of the packages example-robot-data and rtb-data of PyPI and dart-doc of
+Debian, or those whose path contains a name (82 files, 7 min). What Debian has is taken from where it is installed, or
+downloaded by apt-get to `build/strangers`; where there is no apt-get, it is left out. Each goes through `flexarm check
+--write`; the scenario that it writes is run; and the model is compared with that of Pinocchio, which reads the file by
+itself and locks the held joints. Where the check has completed a description, the file is its copy, in which every part
+that differs from the original must be named in what the check says and in the scenario. Then come drives that add
+efforts by themselves, which `strangers.py drives` runs alone, and the measures of ``joint_trajectories.py`` (15 min;
+`strangers.py planners`).
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process per core
 
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from shutil import which
 from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
@@ -30,6 +34,7 @@ from joint_trajectories import measure_goals, measure_swing, measure_type_hash
 
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
+from flexarm_core.robot.xml_reader import with_prefixes
 from flexarm_core.types import ArmState
 from flexarm_tools.check.check import check_robot
 from flexarm_tools.metrics.figures import Figure, compute_figures, parse_goal
@@ -64,9 +69,25 @@ class Silent(Progress):
 
 def descriptions(names: list[str]) -> list[Path]:
     """The files."""
-    folders = ("cmeel.prefix/share/example-robot-data/robots", "rtbdata/xacro")
-    found = sorted({path for folder in folders for path in (SITE / folder).rglob("*.urdf")})
+    folders = [SITE / "cmeel.prefix/share/example-robot-data/robots", SITE / "rtbdata/xacro", *debian_folders()]
+    found = sorted({path for folder in folders for path in folder.rglob("*.urdf")})
+    found = [path for path in found if path.name != "ground.urdf" and "test" not in path.parts]  # no robots
     return [path for path in found if not names or any(name in str(path) for name in names)]
+
+
+def debian_folders() -> list[Path]:
+    """Folders of the robots in packages of Debian."""
+    data = Path("usr/share/doc/dart/data")
+    if (Path("/") / data).is_dir():
+        return [Path("/") / data]
+    folder = ROOT / "build" / "strangers"
+    if not (folder / data).is_dir() and which("apt-get") and which("dpkg"):
+        folder.mkdir(parents=True, exist_ok=True)
+        if subprocess.run(["apt-get", "download", "-qq", "dart-doc"], cwd=folder, check=False).returncode == 0:
+            for package in folder.glob("dart-doc_*.deb"):
+                subprocess.run(["dpkg", "-x", str(package), str(folder)], check=True)
+                package.unlink()
+    return [folder / data] if (folder / data).is_dir() else []
 
 
 def try_one(file: Path) -> Outcome:
@@ -80,14 +101,19 @@ def try_one(file: Path) -> Outcome:
         scenario = load_scenario(study)
         figures = compute_figures(scenario.figures, run_in_process(scenario, Silent(file.name)))
         copy = study.with_name(f"{study.stem}_robot.urdf")
-        read = copy if copy.exists() else file
+        used = copy if copy.exists() else file
         estimates = [line.removeprefix("# assumed: ") for line in study.read_text().splitlines() if line[0] == "#"]
-        unnamed = [name for name in changed_parts(file, read) if not any(f"'{name}'" in one for one in estimates)]
+        unnamed = [name for name in changed_parts(file, used) if not any(f"'{name}'" in one for one in estimates)]
         unnamed += [one for one in estimates if one not in said]
         failed = [figure.name for figure in figures if figure.goal is not None and not figure.holds]
         model = ArmModel(scenario.robot.description, scenario.robot.tool_frame, scenario.gravity)
         missed = f"goals missed: {failed}" if failed else ""
-        return Outcome(file.name, not failed, missed, difference(read, model), len(estimates), tuple(unnamed))
+        return Outcome(file.name, not failed, missed, difference(used, model), len(estimates), tuple(unnamed))
+
+
+def read(file: Path) -> ElementTree.Element:
+    """The robot in a file, as URDF readers take it: a prefix of a name need not be declared."""
+    return ElementTree.fromstring(with_prefixes(file.read_text(encoding="utf-8")))
 
 
 def changed_parts(file: Path, copy: Path) -> list[str]:
@@ -100,13 +126,13 @@ def changed_parts(file: Path, copy: Path) -> list[str]:
         return tag.tag, tuple(sorted(values.items())), (tag.text or "").strip()
 
     def parts(path: Path) -> dict[str, list[tuple[str, tuple[tuple[str, str], ...], str]]]:
-        root, found = ElementTree.parse(path).getroot(), {}
+        root, found = read(path), {}
         for part in (*root.findall("link"), *root.findall("joint"), *root.findall("./ros2_control/joint")):
             found.setdefault(part.get("name", ""), []).extend(sorted(row(tag) for tag in part.iter()))
         return found | {"": [("robot", tuple(sorted(root.items())), "")]}
 
     before, after = parts(file), parts(copy)
-    robot = ElementTree.parse(copy).getroot().get("name", "")
+    robot = read(copy).get("name", "")
     return [name or robot for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
 
 
@@ -118,7 +144,7 @@ def difference(file: Path, model: ArmModel) -> float:
     whole = pin.buildModelFromXML(file.read_text(encoding="utf-8"))
     whole.gravity.linear = model.gravity
     armature = np.zeros(whole.nv)
-    for tag in ElementTree.parse(file).getroot().findall("./ros2_control/joint"):
+    for tag in read(file).findall("./ros2_control/joint"):
         for value in tag.findall("./param[@name='armature']"):
             armature[whole.joints[whole.getJointId(tag.get("name", ""))].idx_v] = float(value.text or "nan")
     whole.armature = armature
@@ -148,12 +174,12 @@ def put(whole: pin.Model, q: np.ndarray, name: str, position: float) -> None:
 
 def other_joints(file: Path, model: ArmModel, whole: pin.Model) -> np.ndarray:
     """Configuration of the whole robot, with the joints that are not of the arm as the text of the model fixes them."""
-    given = {tag.get("name", ""): tag for tag in ElementTree.parse(file).getroot().findall("joint")}
-    read = {tag.get("name", ""): tag for tag in ElementTree.fromstring(model.description.text).findall("joint")}
+    given = {tag.get("name", ""): tag for tag in read(file).findall("joint")}
+    fixed = {tag.get("name", ""): tag for tag in ElementTree.fromstring(model.description.text).findall("joint")}
     q = pin.neutral(whole)
     for name, joint in zip(list(whole.names)[1:], list(whole.joints)[1:], strict=True):
         if name not in model.joint_names and joint.nv == 1:
-            put(whole, q, name, moved_by(given[name], read[name]))
+            put(whole, q, name, moved_by(given[name], fixed[name]))
     return q
 
 

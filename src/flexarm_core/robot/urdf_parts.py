@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from xml.etree.ElementTree import Element
 
 TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
@@ -50,6 +50,17 @@ def lost_leaders(robot: Element, uncoupled: Collection[str] = ()) -> list[str]:
                 near = difflib.get_close_matches(wanted, [other for other in joints if other != name], n=1)
                 hint = f"did you mean '{near[0]}'?" if near else "name one that does, or remove <mimic>"
                 found.append(f"joint '{name}' mimics '{wanted}', which does not exist: {hint}")
+    return found
+
+
+def lost_links(ends: Iterable[tuple[str, str]], links: Collection[str]) -> list[str]:
+    """Return which links of joints (joint, link) do not exist, each with what to write."""
+    found = []
+    for joint, link in ends:
+        if link not in links:
+            near = difflib.get_close_matches(link, links, n=1)
+            hint = f"did you mean '{near[0]}'" if near else f'add <link name="{link}"/> with its <inertial>'
+            found.append(f"joint '{joint}': link '{link}' does not exist: {hint}, or remove the joint")
     return found
 
 

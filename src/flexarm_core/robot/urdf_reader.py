@@ -34,7 +34,7 @@ from flexarm_core.robot.extensions_reader import (
 from flexarm_core.robot.held_joints import fixed_joint, held_positions, initial_positions, joints_outside
 from flexarm_core.robot.held_tags import check_readable, held_joints, read_told, write_held
 from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
-from flexarm_core.robot.urdf_parts import ENDLESS
+from flexarm_core.robot.urdf_parts import ENDLESS, lost_links
 from flexarm_core.robot.xml_reader import read_robot_xml, with_prefixes
 from flexarm_core.types import Array
 
@@ -159,10 +159,11 @@ def _read_urdf(element: ElementTree.Element) -> urdf.Robot:
         raise RobotDescriptionError(f"robot_description is not valid URDF: {said or type(error).__name__}") from error
     finally:
         xml_reflection.core.on_error = report
-    for joint in robot.joints:
-        for link in (joint.parent, joint.child):
-            if link not in robot.link_map:
-                raise RobotDescriptionError(f"joint '{joint.name}': link '{link}' does not exist", joint=joint.name)
+    ends = [(joint.name, link) for joint in robot.joints for link in (joint.parent, joint.child)]
+    if lost := lost_links(ends, robot.link_map):
+        raise RobotDescriptionError(
+            "; ".join(lost), joint=next(name for name, link in ends if link not in robot.link_map)
+        )
     children = Counter(joint.child for joint in robot.joints)
     for child, count in children.items():
         if count > 1:
