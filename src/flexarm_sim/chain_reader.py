@@ -25,7 +25,7 @@ from flexarm_core.types import Array
 from flexarm_sim.beam_chain import BeamChain
 from flexarm_sim.friction.kernel import Index
 from flexarm_sim.mujoco.beam import hinge_joint, piece_body
-from flexarm_sim.mujoco.model import deflection_joint
+from flexarm_sim.mujoco.follower_rotors import deflection_joint
 
 LARGEST_PHASE = 2.5  # [rad] largest phase of the fastest oscillation in one step; RK4 is stable below 2.83
 

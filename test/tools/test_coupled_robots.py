@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
 import pinocchio
 import pytest
+from other_package import install_package
 
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.ik_redundancy.solver import RedundancySolver
+from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.types import ArmState
+from flexarm_nodes.registry import added_stages
+from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_tools.check.arm import find_arm
 from flexarm_tools.check.check import check_robot
 from flexarm_tools.gazebo.model import gazebo_model
@@ -54,6 +60,52 @@ def palletizer() -> str:
     return "".join(parts) + "</robot>"
 
 
+PUSHER = """
+import numpy as np
+from flexarm_core.pipeline.stage import Stage
+from flexarm_core.types import ArmState, JointReference
+from flexarm_nodes.node.built_stage import BuiltStage, joint_output
+from flexarm_nodes.node.stage.kind import StageKind
+
+SPEED = np.array([0.0, 1.5, -1.5, 0.0])  # [rad/s] of shoulder and elbow, which a joint follows each
+
+class Pusher(Stage):
+    name, needs = "pusher", frozenset()
+
+    def __init__(self, model):
+        self.model = model
+
+    def reset(self):
+        self.start = None
+
+    def update(self, tick):
+        state = tick.arm_state("none")
+        if self.start is None:
+            self.start = state.stamp, state.position
+        far = self.start[1] + SPEED * 1e-9 * (state.stamp - self.start[0])
+        weight = self.model.gravity_effort(ArmState(0, state.position, 0.0 * SPEED, np.zeros(0), np.zeros(0)))
+        motion = (None, None, None) if MODE == "effort" else (far, SPEED, 0.0 * SPEED)
+        tick.give_joints(self.name, JointReference(state.stamp, *motion, weight + 20.0 * SPEED))
+
+def build(values, model):
+    return BuiltStage(Pusher(model), None, (joint_output("pusher", model),))
+
+PUSHER = StageKind("pusher", "pusher", (), build)
+"""
+PUSHED = """
+title: Followers at their limits
+robot: {{description: palletizer.urdf, tool_frame: hand, held: {{finger: 0.0}}}}
+mode: lockstep
+rate: 1000.0
+duration: 1.0
+plant: {{backend: mujoco, command_mode: {mode}, initial_position: [0.0, 0.4, 0.6, 0.0]}}
+nodes:
+  - executable: pusher/pusher
+  - executable: hardware_gate
+    parameters: {{command_mode: {mode}}}
+"""
+
+
 class Silent(Progress):
     """Shows nothing."""
 
@@ -86,6 +138,23 @@ def test_a_palletizer_is_checked_and_run_and_its_flange_stays_level(tmp_path):
     assert np.allclose(flange[:, :3, 2], (0.0, 0.0, 1.0), atol=1e-12)
 
 
+def test_the_plant_holds_a_palletizer_whose_weight_is_compensated():
+    """The link between its followers has no mass; it fell by 1.5 rad within a second."""
+    description = parse_robot_description(palletizer(), held={"finger": 0.0})
+    model, plant = ArmModel(description, "hand"), MujocoBackend(description, tool_frame="hand", gravity=(0, 0, -9.81))
+    start, none, rng = np.array([0.3, 0.4, 0.6, -0.2]), np.zeros(0), np.random.default_rng(3)
+    for _ in range(5):
+        q, qd, effort = rng.uniform(-0.2, 1.0, 4), rng.uniform(-1.0, 1.0, 4), rng.uniform(-50.0, 50.0, 4)
+        plant.reset(q, qd, none, none, effort)
+        wanted = model.forward_dynamics(ArmState(0, q, qd, none, none), effort)
+        assert np.abs(plant.state().acceleration - wanted).max() < 1e-3 * np.abs(wanted).max()
+    plant.reset(start, np.zeros(4), none, none)
+    for _ in range(1000):
+        here = plant.state().position
+        plant.step(model.gravity_effort(ArmState(0, here, np.zeros(4), none, none)), 1e-3)
+    assert np.allclose(plant.state().position, start, atol=1e-6)
+
+
 def test_limits_of_a_follower_that_narrow_its_driver_are_named(tmp_path):
     path = tmp_path / "palletizer.urdf"
     path.write_text(
@@ -94,6 +163,37 @@ def test_limits_of_a_follower_that_narrow_its_driver_are_named(tmp_path):
     said, _ = check_robot(path, first_run=False)
     wanted = "the limits of 'level_a' leave the driver 'shoulder' [-0.3, 0] of its [-0.3, 1.5]: are they meant?"
     assert wanted in " ".join(said.split())
+
+
+@pytest.mark.parametrize("mode", ["position", "velocity", "effort"])
+def test_a_gate_keeps_the_limits_of_followers(tmp_path, monkeypatch, mode):
+    """Drivers are pushed up to 1.1 and 0.3 rad beyond what their followers leave them, three times as fast as these."""
+    text = palletizer()
+    for name, narrow in (("level_a", 'lower="-0.6" upper="0.2" velocity="0.5"'), ("level_b", 'lower="-1" upper="0.1"')):
+        own = re.search(rf'<joint name="{name}".*?</joint>', text)[0]
+        limit = re.search(r'lower="\S+" upper="\S+"( velocity="\S+")?', own)[0]
+        narrow = narrow if "velocity" in narrow else f'{narrow} velocity="0.5"'
+        text = text.replace(own, own.replace(limit, narrow))
+    (tmp_path / "palletizer.urdf").write_text(text)
+    (tmp_path / "study.yaml").write_text(PUSHED.format(mode=mode))
+    install_package(tmp_path, monkeypatch, f"MODE = '{mode}'\n{PUSHER}", "flexarm.stages", "pusher = other:PUSHER")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    added_stages.cache_clear()
+    try:
+        recording = run_in_process(load_scenario(tmp_path / "study.yaml"), Silent("pushed"))
+    finally:
+        added_stages.cache_clear()
+        sys.modules.pop("other", None)
+    joints = dict(zip(recording.joint_names, recording.position.T, strict=True))
+    speeds = dict(zip(recording.joint_names, recording.velocity.T, strict=True))
+    for follower, driver, lower, upper in (("level_a", "shoulder", -0.6, 0.2), ("level_b", "elbow", -1.0, 0.1)):
+        beyond = np.maximum(lower + joints[driver], -joints[driver] - upper).max()
+        # [rad] what the servos overshoot: as much as where the limits are those of the drivers, without followers
+        assert beyond < {"velocity": 2.5e-3}.get(mode, 2e-4), follower
+        assert np.abs(speeds[driver]).max() < 0.51, follower
+        assert np.abs(speeds[driver]).max() > 0.45, f"{follower}: it was to be pushed"
+    assert joints["shoulder"][-1] == pytest.approx(0.6, abs=5e-3)  # it went as far as it may, and is held there
+    assert recording.watchdog_stops == 0
 
 
 def test_gazebo_says_that_its_engine_leaves_followers_free():

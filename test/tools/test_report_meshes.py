@@ -15,7 +15,7 @@ from flexarm_core.robot.load import load_robot
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.uri import with_own_meshes
 from flexarm_tools.report.report import MOST_TRIANGLES, Run, _missing, write_run_report
-from flexarm_tools.report.solids import Solid, further_solids, simplified
+from flexarm_tools.report.solids import Solid, further_solids, link_solids, simplified
 
 SIZE = (0.9, 0.16, 0.12)  # [m] of the mesh
 
@@ -67,6 +67,35 @@ def test_a_simplified_solid_has_its_shape_and_turns_its_faces_outwards():
         left = trimesh.Trimesh(solid.vertices, solid.faces, process=False)
         assert left.volume == pytest.approx(ball.volume, rel=0.1 if most > 1000 else 0.4)
     assert simplified({}, 100) == {} and simplified({"none": []}, 100) == {"none": []}
+
+
+@pytest.mark.parametrize("scale", [(1, -1, 1), (-0.5, 2, 3), (-1, -1, 1), (-1, -2, -1)], ids=str)
+def test_a_mesh_with_a_negative_scale_is_a_mirror_image_whose_faces_turn_outwards(tmp_path, planar_3r_text, scale):
+    """A left hand is the right one with a negative scale: report and view take the same solids, and light its outside.
+
+    An odd number of negative factors turns triangles inside out, unless their corners change places.
+    """
+    hand = trimesh.creation.box((0.3, 0.1, 0.05))
+    hand.apply_translation((0.4, 0.2, -0.1))
+    hand = trimesh.util.concatenate([hand, trimesh.creation.icosphere(subdivisions=2, radius=0.2)])
+    hand.export(tmp_path / "hand.stl")
+    words = " ".join(map(str, scale))
+    mesh = f'<mesh filename="file://{tmp_path}/hand.stl" scale="{words}"/>'
+    visual = f'<visual><origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><geometry>{mesh}</geometry></visual>'
+    text = planar_3r_text.replace("</link>", f"{visual}</link>", 1)
+    description, said = parse_robot_description(text), []
+    (link,) = [name for name in description.links if name in further_solids(description, said.append)][:1]
+    (read,) = [one for one in further_solids(description, said.append)[link] if len(one.faces) == len(hand.faces)]
+    (shown,) = [one for one in link_solids(description, said.append)[link] if len(one.faces) >= len(hand.faces)]
+    turn = trimesh.transformations.euler_matrix(0.1, 0.2, 0.3)[:3, :3]
+    wanted = (hand.vertices * scale) @ turn.T + (1.0, 2.0, 3.0)
+    for axis in np.vstack((np.eye(3), np.random.default_rng(0).normal(size=(9, 3)))):  # extent in several directions
+        assert (read.vertices @ axis).max() == pytest.approx((wanted @ axis).max(), abs=1e-6)
+        assert (read.vertices @ axis).min() == pytest.approx((wanted @ axis).min(), abs=1e-6)
+    for solid in (read, shown, simplified({"hand": [read]}, 100)["hand"][0]):
+        volume = trimesh.Trimesh(solid.vertices, solid.faces, process=False).volume
+        assert volume == pytest.approx(hand.volume * abs(np.prod(scale)), rel=0.6 if len(solid.faces) < 101 else 1e-6)
+    assert not said
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")

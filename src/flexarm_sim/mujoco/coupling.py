@@ -13,8 +13,8 @@ from flexarm_core.compiled import allocating_kernel
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
+from flexarm_sim.mujoco.follower_rotors import leaders
 from flexarm_sim.mujoco.library import address, solve_inertia
-from flexarm_sim.mujoco.model import leaders
 
 
 @allocating_kernel

@@ -21,6 +21,7 @@ from flexarm_core.robot.description import ElasticJoint, Joint, Link, RobotDescr
 from flexarm_sim.beam_chain import BeamChain
 from flexarm_sim.contacts import add_surfaces
 from flexarm_sim.mujoco.beam import HINGE, SLIDE, add_chain, add_dampers
+from flexarm_sim.mujoco.follower_rotors import add_follower_rotors, deflection_joint, leaders
 from flexarm_sim.mujoco.inertia import MINIMUM_INERTIA, quaternion, set_inertia
 from flexarm_sim.surfaces import Surface, check_surfaces
 from flexarm_sim.validation import is_number
@@ -49,17 +50,6 @@ def sensor_site(sensor: str) -> str:
 def imu_site(imu: str) -> str:
     """Return the name of the site at which an IMU measures."""
     return f"imu/{imu}"
-
-
-def deflection_joint(link: str) -> str:
-    """Return the name of the joint that is the deflection of an elastic drive."""
-    return f"deflection/{link}"
-
-
-def leaders(description: RobotDescription, joint: Joint) -> tuple[str, ...]:
-    """Return the joints of the model whose sum a joint follows: its driver, and the deflection of that one's drive."""
-    drives = [link for link, drive in description.elastic_drives.items() if drive.joint == joint.mimic]
-    return joint.mimic, *(deflection_joint(link) for link in drives)
 
 
 def build_model(
@@ -134,11 +124,14 @@ def build_model(
         for name in description.actuated:
             spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT)  # its default is a motor
         _add_sensors(description, spec, bodies)
-        return spec.compile()
+        model = spec.compile()
     except FlexarmError:
         raise
     except ValueError as error:
         raise RobotDescriptionError(f"MuJoCo cannot simulate robot '{description.name}': {error}") from error
+    if description.coupled:
+        add_follower_rotors(description, model)
+    return model
 
 
 def _is_massless(link: Link) -> bool:
