@@ -60,6 +60,12 @@ def test_after_a_reset_the_gate_does_not_go_on_from_commands_that_the_drives_nev
     assert run_core_case(880100474, chosen_kinds(())).speed_ratio < 1.5
 
 
+def test_velocities_that_shrink_are_not_taken_for_a_load():
+    """A case that reached 52 times the limits: the effort that a load six times the arm would need threw its wrist."""
+    outcome = run_core_case(2026113000883, chosen_kinds(()))
+    assert not outcome.missed and outcome.speed_ratio < 1.1
+
+
 def test_after_a_reset_with_joints_still_swapped_the_arm_is_borne_where_it_was_before_the_readings_jumped():
     """A case that reached 5.7 times the limits: gravity was compensated for the swapped posture."""
     assert run_core_case(73013, ["joints_swapped"]).speed_ratio < 1.1

@@ -47,8 +47,9 @@ class StateBelief:
     lasts until it is allowed (``free``).
 
     A position is never accepted if it is farther beyond a limit than the two limits are apart. Readings of a joint that
-    are bitwise identical although the command, or their own velocity, moves it are frozen (:class:`Stillness`). Frozen
-    states of joints at rest are accepted again after AGAIN, if no command moves the joints.
+    are bitwise identical although the command, or their own velocity, moves it are frozen (:class:`Stillness`). So are
+    those of a joint that always had noise, and that stand still after something that looks impossible while those of
+    others go on. Frozen states of joints at rest are accepted again after AGAIN, if no command moves the joints.
 
     Attributes:
         contradiction: how the states contradict what was believed, empty if they do not.
@@ -169,7 +170,7 @@ class StateBelief:
             if free:
                 self._still.learn(state, before)
             joint = self._still.on_state(state, before, dt, caused, coasts=coasts)
-            return self._freeze(state, joint) if joint >= 0 else ""
+            return self._freeze(state, joint, partial=self._still.partial) if joint >= 0 else ""
         return self._confirm(state, before, dt, code, joint, agrees=agrees, free=free)
 
     def _compare(self, state: ArmState, before: ArmState, dt: float) -> tuple[int, int, bool]:
@@ -251,6 +252,8 @@ class StateBelief:
             if joint >= 0:
                 self.contradiction = reason if lasts >= CONTRADICTED else ""
                 return f"joint state is not believable: {reason}"
+            if (joint := self._still.stopped(state, chain)) >= 0:
+                return self._freeze(state, joint, partial=True)
         self._settled, self._suspect, self._chain, self._earlier = True, None, None, None
         self.contradiction, self.torn = "", 0.0
         self._still.forget()
@@ -281,9 +284,9 @@ class StateBelief:
         rests = (np.abs(state.velocity) <= RESTING * self._table[VELOCITY]).all()
         return not (idle and rests and dt >= AGAIN)
 
-    def _freeze(self, state: ArmState, joint: int) -> str:
+    def _freeze(self, state: ArmState, joint: int, *, partial: bool) -> str:
         self._stuck_joint, self._stuck_at = joint, (state.position[joint], state.velocity[joint])
-        if self._still.partial:
+        if partial:
             name = self._names[joint]
             self.contradiction = f"the readings of {name} are frozen, those of others are not"
         self._stuck = (

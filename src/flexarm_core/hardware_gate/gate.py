@@ -178,10 +178,11 @@ class HardwareGate:
             return None
         timing.came(age)
         self._see(state)
-        unsure = commands.unobserved or timing.response.hinted or timing.too_late
-        commands.unobserved = machine.fallback and self.config.fallback and unsure
+        blind = commands.unobserved or timing.response.hinted or timing.too_late
+        commands.unobserved = machine.fallback and self.config.fallback and blind
         applied = not (commands.silent or commands.unobserved)
-        commands.law.observe(state, timing.possible_age, applied=applied, late=timing.response.hinted)
+        late, unsure = timing.response.hinted, trust.unsure
+        commands.law.observe(state, timing.possible_age, applied=applied, late=late, unsure=unsure)
         if timing.recovers(state, gap):
             machine.recover()
         if before is None and machine.stopped and commands.law.command is None:

@@ -123,6 +123,7 @@ class ObservedDynamics:
         self._held = False  # whether no load explains how the arm rests: others hold it, until it moves
         self._calm = 0.0  # time without an escape since a load was last forgotten [s]
         self._escapes, self._loaded, self._late = False, False, 0.0
+        self._apart = 0  # number of samples since a joint lost speed without a cause
         self.settling = SETTLING * max(FILTER * self._period, self._slowest)
 
     def _bias(self, state: ArmState) -> Array:
@@ -211,8 +212,9 @@ class ObservedDynamics:
         self._memory[EXPECTED] = self._scalars[SHARE] * change
 
     def observe(
-        self, state: ArmState, effort: Array | None, age: float = 0.0, *, doubted: bool = False, late: bool = False
-    ) -> None:
+        self, state: ArmState, effort: Array | None, age: float = 0.0, *, doubted: bool = False, late: bool = False,
+        unsure: bool = False,
+    ) -> None:  # fmt: skip
         """Process a believed state.
 
         Args:
@@ -221,6 +223,7 @@ class ObservedDynamics:
             age: age of the state when the command that answers it acts, beyond one period [s].
             doubted: whether efforts may act late, or readings be wrong: both look like a load, so none is sought.
             late: whether there is a hint that efforts act late: then no sample counts in full.
+            unsure: whether position and velocity contradict each other for now: nothing is learned of a load.
         """
         periods = QUICK if self._loaded and self.share > SHAKES else FILTER
         filtered = max(periods, self._slowest / self._period) * (self._period + number("age", age, 0.0))
@@ -231,8 +234,7 @@ class ObservedDynamics:
         dt = 0.0 if before is None else (state.stamp - before) * 1e-9
         if effort is None or not 0.0 < dt <= LONGEST:
             self._memory[Z], self._memory[EXPECTED] = 0.0, 0.0
-            self._memory[GRAVITY], self._memory[VELOCITY] = gravity, state.velocity
-            self._memory[PROFILE] = np.clip(state.velocity, -self._table[VELOCITY_LIMIT], self._table[VELOCITY_LIMIT])
+            self._stand_at(state, gravity)
             if effort is None:
                 damped = gravity + self._dynamics.model.D_m * state.velocity
                 self._memory[W], self._memory[Z] = 0.0, self._dynamics.model.forward_dynamics(state, damped)
@@ -241,6 +243,10 @@ class ObservedDynamics:
             self._filled, self._escapes, self._loaded = float(effort is None), False, False
             self._count, self._memory[EXERTED] = PRIOR, self._memory[W]
             self._load.pause()
+            return
+        if self._stopped_short(state, effort - gravity - self._memory[W], dt):
+            self._memory[EXERTED] = effort - gravity
+            self._stand_at(state, gravity)
             return
         self._count += 1
         if not self._bends:
@@ -258,6 +264,8 @@ class ObservedDynamics:
             self._held = False
         if doubted or self._held:
             self._load.reset()
+            self._escapes = self._loaded = False
+        elif unsure:
             self._escapes = self._loaded = False
         elif not self._bends:
             a, u, change = self._memory[ACCELERATED], self._memory[EXERTED], self._memory[CHANGE]
@@ -282,6 +290,25 @@ class ObservedDynamics:
             self._loaded = self._escapes and (self._load.loaded or self._load.lacks > 0.0)
             if self._escapes and self.share > SHAKES and not late:
                 self._catch_up(state, dt)
+
+    def _stand_at(self, state: ArmState, gravity: Array) -> None:
+        """Begin the next sample at a state."""
+        self._memory[GRAVITY], self._memory[VELOCITY] = gravity, state.velocity
+        self._memory[PROFILE] = np.clip(state.velocity, -self._table[VELOCITY_LIMIT], self._table[VELOCITY_LIMIT])
+
+    def _stopped_short(self, state: ArmState, cause: Array, dt: float) -> bool:
+        """Return whether a joint lost speed without a cause (n,): it hit something, or readings changed their scale."""
+        self._apart += 1
+        before, speed = self._memory[VELOCITY], np.abs(state.velocity)
+        lost = np.abs(state.velocity - before - self._memory[Z] * dt)
+        lost[speed > np.abs(before)] = 0.0
+        if self._apart <= FILTER or not (lost > ESCAPES * self._table[VELOCITY_LIMIT]).any():
+            return False
+        caused = np.abs(np.linalg.solve(self._told(state), cause)) * dt / LEAST_HAND
+        short = bool((lost > np.maximum(caused, ESCAPES * self._table[VELOCITY_LIMIT])).any())
+        if short:
+            self._apart = 0
+        return short
 
     def _catch_up(self, state: ArmState, dt: float) -> None:
         """Let ``z`` and ``w`` be those of the last sample, as far as it does not matter when efforts changed."""

@@ -64,6 +64,12 @@ class Stillness:
         same = (state.position == before.position) & (state.velocity == before.velocity)
         self._rows.quiet[same] = 1.0
 
+    def stopped(self, state: ArmState, before: ArmState) -> int:
+        """Return the first joint, not a quiet one, whose readings stand still while those of others go on, or -1."""
+        same = (state.position == before.position) & (state.velocity == before.velocity)
+        noisy = np.flatnonzero(same & (self._rows.quiet == 0.0))
+        return int(noisy[0]) if noisy.size and not same.all() else -1
+
     def on_state(
         self,
         state: ArmState,

@@ -218,6 +218,32 @@ def test_readings_of_one_joint_that_freeze_contradict_what_was_believed_and_thos
     assert "joint states do not change though the command moves joint1" in doubt and belief.contradiction == said
 
 
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_fast_joint_that_reads_no_motion_at_once_and_never_changes_is_frozen_unless_it_is_known_to_be_quiet(quiet):
+    """The command brakes, so it does not tell the two apart: a joint that always had noise, or one that hit a stop."""
+    rng, two, none = np.random.default_rng(0), np.ones(2), np.zeros(0)
+    limits = JointLimits(
+        lower=-2 * two, upper=2 * two, velocity=two, acceleration=two, effort=two, effort_rate=np.inf * two
+    )
+    belief, before, said = StateBelief(limits, ["joint1", "joint2"], first=1), None, []
+    noise, rest = 0.0 if quiet else 1e-5, 20 if quiet else 0
+    for tick in range(80):
+        moving, stuck = tick >= rest, tick >= 60
+        velocity = np.array([0.9 * moving * (not stuck), 0.5 * moving]) + noise * rng.normal(size=2)
+        position = 0.004 * np.array([0.9 * max(min(tick, 60) - rest, 0), 0.5 * max(tick - rest, 0)])
+        position += noise * rng.normal(size=2)
+        if stuck:
+            velocity[0], position[0] = 0.0, 0.9 * 0.004 * (60 - rest)
+        now = ArmState(tick * 4_000_000, position, velocity, none, none)
+        doubt = belief.doubt(now, before, 0.004, lambda _: (0 * two, 0 * two), coasts=True, free=not moving)
+        if not doubt:
+            before = now
+        said.append(belief.contradiction)
+    assert not any(said[:60])
+    assert before.stamp == (79 if quiet else 59) * 4_000_000
+    assert quiet or said[62] == "the readings of joint1 are frozen, those of others are not"
+
+
 def test_a_joint_that_becomes_ever_faster_is_believed_beyond_what_one_reading_may_say():
     belief, limit = of_one_joint(-np.inf, np.inf), 2.0
     before = ArmState(0, np.zeros(1), np.zeros(1), np.zeros(0), np.zeros(0))

@@ -205,6 +205,24 @@ def test_while_an_arm_falls_under_steady_efforts_the_last_sample_counts_in_full_
     assert np.abs(doubtful.mean - measured).max() > 0.1 * np.abs(measured).max()
 
 
+@pytest.mark.parametrize("joints", [slice(0, 6), slice(2, 3)], ids=["all", "one"])
+def test_a_joint_that_loses_its_speed_without_a_cause_says_nothing_of_what_efforts_do(joints):
+    """It hit something, or its reading changed its scale: the efforts that are right are those of before."""
+    arm = Loaded()
+    arm.v = np.full(6, 0.5)
+    observed = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD)
+    bears = np.asarray(pin.nonLinearEffects(arm.real, arm.data, arm.q, arm.v))
+    fall(observed, arm, [bears] * 20)
+    arm.tick += 1
+    arm.v[joints] /= 6.0
+    observed.observe(arm.state, bears)
+    for _ in range(3):
+        right = np.asarray(pin.nonLinearEffects(arm.real, arm.data, arm.q, arm.v))
+        assert np.abs(observed.effort(arm.state, np.zeros(6)) - right).max() < 1.0  # it was 253 N*m
+        arm.step(bears)
+        observed.observe(arm.state, bears)
+
+
 def test_a_change_of_efforts_that_may_not_have_acted_yet_is_not_taken_to_have_caused_the_motion():
     """An arm falls, and the effort that bears it acts a sample late: it must not seem to do nothing."""
     arm = Loaded(10.0)

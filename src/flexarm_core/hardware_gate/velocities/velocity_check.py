@@ -19,6 +19,8 @@ SHARE = 0.3  # fraction of the motion by which position and velocity may differ:
 RESOLUTION = 0.004  # [rad | m] difference that is always allowed
 DELAY = 0.0015  # [s] at the velocity limit: the same for fast joints
 SMOOTH = 0.25  # multiple of A dt^2 by which the trapezoidal rule may err between two samples
+NEW, KEPT = 0.02, 0.5  # weights of a new sample in what is usual, and of earlier ones in what is doubted
+UNUSUAL, KNOWN = 5.0, 10.0  # multiple of the usual difference that is doubted, and samples after which that is known
 
 
 class VelocityCheck:
@@ -29,6 +31,12 @@ class VelocityCheck:
     it soon on a fast joint, whatever moved before. Of a moving joint a velocity that reads 0 shows within 0.1 s, one
     that reads half within 0.2 s, and one that stands still once the joint has changed its velocity by that share. A
     time between two states that is much longer than the one before is left out: the stamps may have jumped.
+
+    That much is certain. Doubt comes within some samples: from a difference of the last ones that is UNUSUAL for this
+    joint, beyond SHARE of its motion and what the trapezoidal rule leaves if the velocity jumped.
+
+    Attributes:
+        doubted: whether readings of the last samples are doubted.
     """
 
     def __init__(self, limits: JointLimits) -> None:
@@ -43,6 +51,7 @@ class VelocityCheck:
     def reset(self) -> None:
         """Forget all motion."""
         self._memory[:] = 0.0
+        self.doubted = False
         self._last = 0.0  # time between the two states before [s]
 
     def on_state(self, before: ArmState, state: ArmState, dt: float) -> int:
@@ -51,7 +60,9 @@ class VelocityCheck:
         if dt > longest:
             return -1
         parts = before.position, before.velocity, state.position, state.velocity
-        return int(_add(self._table, *parts, self._last, self._memory))
+        found = int(_add(self._table, *parts, self._last, self._memory))
+        self.doubted = bool(self._rows.doubted[0])
+        return found
 
     def velocity(self, state: ArmState) -> Array:
         """Return the velocities (n,) to brake from: measured ones, or the rate of the position where that is larger.
@@ -74,6 +85,11 @@ class _Rows(NamedTuple):
     coarse: Annotated[Array, 2, "n"]  # by how much the trapezoidal rule may err
     moved: Annotated[Array, "n"]  # motion of the position
     time: Annotated[Array, "n"]  # time [s]
+    recent: Annotated[Array, "n"]  # difference of the last samples
+    bound: Annotated[Array, "n"]  # what it may be on a moving joint
+    usual: Annotated[Array, "n"]  # its mean magnitude
+    samples: Annotated[Array, 1]  # number of them
+    doubted: Annotated[Array, 1]  # whether a joint is doubted
 
 
 _view = views(_Rows, "n")
@@ -87,10 +103,18 @@ def _add(
     """Add the motion between two states; return the first joint that contradicts itself, or -1."""
     found, r = -1, _view(memory, position.shape[0])
     kept, soon = np.exp(-dt / np.array(WINDOWS)), np.exp(-dt / RECENT)
+    r.samples[0] += 1.0
+    r.doubted[0], new = 0.0, max(NEW, 1.0 / r.samples[0])
     for i in range(position.shape[0]):
         change = position[i] - position_before[i]
         expected = 0.5 * (velocity_before[i] + velocity[i]) * dt
         r.moved[i], r.time[i] = soon * r.moved[i] + change, soon * r.time[i] + dt
+        jumped = 0.5 * abs(velocity[i] - velocity_before[i]) * dt
+        r.recent[i] = KEPT * r.recent[i] + change - expected
+        r.bound[i] = KEPT * r.bound[i] + SHARE * max(abs(change), abs(expected)) + jumped
+        if r.samples[0] > KNOWN and abs(r.recent[i]) > r.bound[i] + UNUSUAL * r.usual[i]:
+            r.doubted[0] = 1.0
+        r.usual[i] += new * (abs(r.recent[i]) - r.usual[i])
         allowed = RESOLUTION + DELAY * table[VELOCITY, i]
         for k in range(2):
             r.difference[k, i] = kept[k] * r.difference[k, i] + change - expected
