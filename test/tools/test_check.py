@@ -26,7 +26,10 @@ from flexarm_tools.check.description import description_steps
 from flexarm_tools.check.dry_run import dry_run
 from flexarm_tools.check.repair import nearest_inertia, repair
 from flexarm_tools.check.start import scenario_text
+from flexarm_tools.metrics.figures import compute_figures
 from flexarm_tools.metrics.modal_frequencies import modal_frequencies
+from flexarm_tools.process.progress import Progress
+from flexarm_tools.run.in_process import run_in_process
 from flexarm_tools.scenario.file import STANDARD_GRAVITY, load_scenario
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
@@ -597,3 +600,36 @@ def test_where_the_reaction_null_space_gains_nothing_the_run_is_without_it(tmp_p
     said, usable = check_robot(tmp_path / "arm.urdf", write=tmp_path / "study.yaml")
     assert usable and "without the reaction null space, which gains nothing: in the best of 2 start postures" in said
     assert "rns_vibration_controller" not in (tmp_path / "study.yaml").read_text()
+
+
+def test_a_makers_floating_root_is_an_elastic_base_by_name(tmp_path, arm_on_ship):
+    """The file stays as it is; check finds a quiet run, and the scenario that it writes has the springs."""
+    study = tmp_path / "study.yaml"
+    springs = {"afloat_x": (2e4, 100.0), "afloat_rz": (4e3, 20.0)}
+    said, usable = check_robot(arm_on_ship, write=study, springs=springs)
+    assert usable, said
+    text = study.read_text()
+    assert "elastic: {afloat_x: 20000.0, afloat_rz: 4000.0}" in text
+    assert "elastic_damping: {afloat_x: 100.0, afloat_rz: 20.0}" in text and "afloat:" not in text
+    scenario = load_scenario(study)
+    assert [joint.name for joint in scenario.robot.description.elastic] == list(springs)
+    figures = compute_figures(scenario.figures, run_in_process(scenario, Progress("ship")))
+    assert all(figure.holds for figure in figures if figure.goal is not None), figures
+    study.write_text(text.replace("elastic: {afloat_x: 20000.0", "elastic: {afloat_q: 20000.0"))
+    with pytest.raises(ConfigError, match="elastic: 'afloat_q' is not a joint that moves.*|afloat_x' has no stiffness"):
+        load_scenario(study)
+
+
+@pytest.fixture
+def arm_on_ship(tmp_path):
+    """A robot whose root joint is floating, as a maker gives it."""
+    text = load_robot_description(URDF / "arm_6r.urdf.xacro")
+    root = parse_robot_description(text).root
+    body = """<link name="hull"><inertial><mass value="80"/><inertia ixx="9" iyy="9" izz="9" ixy="0" ixz="0" iyz="0"/>
+      </inertial></link>"""
+    more = f"""<link name="sea"/>{body}
+      <joint name="afloat" type="floating"><parent link="sea"/><child link="hull"/></joint>
+      <joint name="bolts" type="fixed"><parent link="hull"/><child link="{root}"/></joint>"""
+    path = tmp_path / "ship.urdf"
+    path.write_text(text.replace("</robot>", f"{more}</robot>"))
+    return path

@@ -53,7 +53,8 @@ def read_elastic_joints(element: Element, joints: dict[str, Joint]) -> tuple[Ela
                 f"<flexibility>: joint '{name}' is {kind}, and an elastic joint gives way in one direction: write it as"
                 f" {'three prismatic and three' if kind == 'floating' else 'two prismatic joints and a'} revolute"
                 f"{' joints' if kind == 'floating' else ' one'} in a row, with links of little mass between, as"
-                " urdf/boom_7r.urdf.xacro does",
+                f" urdf/boom_7r.urdf.xacro does, or leave it and name directions in a scenario (robot: {{elastic:"
+                f" {{{name}_x: STIFFNESS}}}})",
                 joint=name,
             )
         elastic = ElasticJoint(name, read_number(tag, "stiffness"), read_number(tag, "damping", 0.0))

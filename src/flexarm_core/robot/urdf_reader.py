@@ -17,6 +17,7 @@ import numpy as np
 from urdf_parser_py import urdf, xml_reflection
 
 from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.robot.added_springs import Springs, with_springs
 from flexarm_core.robot.coupled_joints import coupled_joints, uncoupled_joints, write_coupled
 from flexarm_core.robot.description import Joint, Link, RobotDescription, Shape
 from flexarm_core.robot.dynamics_check import check_dynamics, with_shared_inertia
@@ -47,6 +48,7 @@ def parse_robot_description(
     massless: bool = False,
     held: Mapping[str, float] | None = None,
     read: Collection[str] = (),
+    added_springs: Springs | None = None,
 ) -> RobotDescription:
     """Read and check a robot description.
 
@@ -56,13 +58,15 @@ def parse_robot_description(
         held: positions of joints that are to be read as fixed, by name [rad | m]; a floating or planar joint is held at
             0. Joints outside of the arm need not be named.
         read: names of joints that are to be read as fixed, too, and whose position is measured later
-            (:func:`held_joints.place_held`).
+            (:func:`held_tags.place_held`).
+        added_springs: stiffness and damping of joints, or of directions of floating and planar ones, that the text
+            does not call elastic (:mod:`added_springs`).
 
     Raises:
         RobotDescriptionError: the text is not valid XML or URDF, fails the checks for dynamics, or has invalid
             ``<flexibility>`` or ``<ros2_control>`` tags.
     """
-    text = with_prefixes(text) if isinstance(text, str) else text
+    text = with_springs(with_prefixes(text), added_springs or {}) if isinstance(text, str) else text
     element = read_robot_xml(text)
     if add_drive_links(element):
         text = ElementTree.tostring(element, encoding="unicode")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,12 @@ import numpy as np
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.flexible_dynamics.modal_data import ModalData, load_modal_data
+from flexarm_core.robot.added_springs import Springs, with_springs
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.joint_limits_file import within_joint_limits
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
+from flexarm_core.robot.xml_reader import read_robot_xml
 from flexarm_tools.check.arm import find_arm
 from flexarm_tools.check.completion import complete
 from flexarm_tools.check.description import description_steps
@@ -35,6 +38,7 @@ def check_robot(
     held: dict[str, float] | None = None,
     say: Callable[[str], None] = lambda line: None,
     joint_limits: Path | None = None,
+    springs: Springs | None = None,
 ) -> tuple[str, bool]:
     """Read a description as all parts of the suite do, and go through the ten steps of docs/own_robot.md.
 
@@ -48,6 +52,7 @@ def check_robot(
         held: positions of joints that are not of the arm, by name [rad | m]; more are held where :func:`find_arm` says.
         say: told of each dry run before it begins.
         joint_limits: file of limits that narrow those of the description, in the written scenario, too.
+        springs: stiffness and damping of joints that the description does not call elastic, by name.
 
     Returns:
         Report as text; and whether the description can be used and, if requested, a scenario for it was found and
@@ -67,7 +72,9 @@ def check_robot(
     completed = complete(text, path.stem.split(".")[0], tool_frame, held)
     if write is None or not completed.needed:
         runs = first_run and not completed.needed
-        report, usable = _check_text(path, text, write, tool_frame, arguments or {}, runs, held, say, joint_limits)
+        report, usable = _check_text(
+            path, text, write, tool_frame, arguments or {}, runs, held, say, joint_limits, springs or {}
+        )
         if not completed.assumed or (runs and usable):
             return report, usable
     if write is None:
@@ -76,7 +83,17 @@ def check_robot(
     copy = write.with_name(f"{write.stem}_robot.urdf")
     write_new(copy, completed.text)
     report, usable = _check_text(
-        copy, completed.text, write, tool_frame, {}, first_run, held, say, joint_limits, completed.assumed
+        copy,
+        completed.text,
+        write,
+        tool_frame,
+        {},
+        first_run,
+        held,
+        say,
+        joint_limits,
+        springs or {},
+        completed.assumed,
     )
     if not usable:
         copy.unlink()
@@ -94,12 +111,16 @@ def _check_text(
     held: dict[str, float] | None,
     say: Callable[[str], None],
     joint_limits: Path | None,
+    springs: Springs,
     assumed: tuple[str, ...] = (),
 ) -> tuple[str, bool]:
     """Check the text of a description, and write a scenario for its file; see :func:`check_robot`."""
     try:
         arm = find_arm(text, tool_frame, held)
-        description = parse_robot_description(text, massless=True, held=arm.held)
+        told = with_springs(text, springs)
+        moving = {joint.get("name", "") for joint in read_robot_xml(told).findall("joint")} - springs.keys()
+        arm = replace(arm, held={name: position for name, position in arm.held.items() if name in moving})
+        description = parse_robot_description(told, massless=True, held=arm.held)
         if joint_limits is not None:
             description = within_joint_limits(description, joint_limits)
         flexible = load_flexible_links(description)
@@ -111,12 +132,12 @@ def _check_text(
     steps = [*description_steps(model, arm), *extension_steps(model, flexible), stages]
     if simulated and first_run:
         proposal = propose(model, flexible, say=say, joint_limits=joint_limits)
-        steps += start_steps(proposal, path, arguments, arm.held, write)
+        steps += start_steps(proposal, path, arguments, arm.held, write, springs)
         if write is not None:
             usable = proposal.run is not None
             if usable:
                 remarks = "".join(f"# assumed: {one}\n" for one in assumed)
-                write_new(write, remarks + proposal.scenario(path, write.parent, arguments, arm.held))
+                write_new(write, remarks + proposal.scenario(path, write.parent, arguments, arm.held, springs))
     lines = [f"{path.name}: robot '{description.name}'" + ("" if simulated else ": cannot be used for dynamics yet")]
     for number, step in enumerate(steps, start=1):
         lines += step.text(number)

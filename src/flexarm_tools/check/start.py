@@ -16,6 +16,7 @@ import yaml
 
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.flexible_dynamics.modal_data import ModalData
+from flexarm_core.robot.added_springs import Springs
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_sim.backends import make_backend
 from flexarm_tools.check.dry_run import DryRun, dry_run
@@ -42,7 +43,14 @@ class Proposal:
     shares: tuple[float, ...] = ()  # of the base motion under the plain law that runs left, that of `run` the smallest
     joint_limits: Path | None = None  # file of limits that the run keeps beside those of the description
 
-    def scenario(self, description: Path, folder: Path, arguments: dict[str, str], held: dict[str, float]) -> str:
+    def scenario(
+        self,
+        description: Path,
+        folder: Path,
+        arguments: dict[str, str],
+        held: dict[str, float],
+        springs: Springs | None = None,
+    ) -> str:
         """Return the text of the scenario for a file in a folder.
 
         Args:
@@ -50,6 +58,7 @@ class Proposal:
             folder: folder of the scenario file.
             arguments: xacro arguments of the description.
             held: positions of joints that are not of the arm, by name [rad | m].
+            springs: stiffness and damping of joints that the file does not call elastic, by name.
 
         Raises:
             ConfigError: there is no run.
@@ -58,7 +67,7 @@ class Proposal:
             raise ConfigError("there is no first run to write; step 10 says what was tried")
         from_there = partial(os.path.relpath, start=folder.resolve())
         limits = None if self.joint_limits is None else from_there(self.joint_limits.resolve())
-        return scenario_text(self.model, self.run, from_there(description.resolve()), arguments, held, limits)
+        return scenario_text(self.model, self.run, from_there(description.resolve()), arguments, held, limits, springs)
 
 
 def propose(
@@ -146,7 +155,12 @@ def _compared(share: float) -> str:
 
 
 def start_steps(
-    proposal: Proposal, path: Path, arguments: dict[str, str], held: dict[str, float], write: Path | None
+    proposal: Proposal,
+    path: Path,
+    arguments: dict[str, str],
+    held: dict[str, float],
+    write: Path | None,
+    springs: Springs,
 ) -> list[CheckStep]:
     """Return the steps for rate and gains, and for the scenario.
 
@@ -156,6 +170,7 @@ def start_steps(
         arguments: xacro arguments.
         held: positions of joints that are not of the arm, by name [rad | m].
         write: scenario file that is written; None: the scenario is printed.
+        springs: stiffness and damping of joints that the file does not call elastic, by name.
     """
     run = proposal.run
     if run is None:
@@ -196,7 +211,7 @@ def start_steps(
         name = f"{path.name.split('.')[0]}_first.yaml"
         scenario = Finding(
             f"to write this scenario: `flexarm check {path.name} --write {name}`; to run it: `flexarm run {name}`",
-            tuple(proposal.scenario(path, path.parent, arguments, held).splitlines()),
+            tuple(proposal.scenario(path, path.parent, arguments, held, springs).splitlines()),
         )
     return [
         CheckStep("Rate and gains", tuple(lines), tuple(findings)),
@@ -240,6 +255,7 @@ def scenario_text(
     arguments: dict[str, str] | None = None,
     held: dict[str, float] | None = None,
     joint_limits: str | None = None,
+    springs: Springs | None = None,
 ) -> str:
     """Return the text of a scenario file.
 
@@ -250,12 +266,16 @@ def scenario_text(
         arguments: xacro arguments of the description.
         held: positions of joints that are not of the arm, by name [rad | m].
         joint_limits: path of a file of limits, relative to the folder of the scenario file.
+        springs: stiffness and damping of joints that the file does not call elastic, by name.
     """
     pairs = ", ".join(f"{_quoted(key)}: {_quoted(value)}" for key, value in (arguments or {}).items())
     robot = f"description: {_quoted(description)}, tool_frame: {_quoted(model.tool_frame)}"
     robot += f", arguments: {{{pairs}}}" if pairs else ""
     stay = ",\n    ".join(f"{_quoted(name)}: {position!r}" for name, position in (held or {}).items())
     robot += f",\n  held: {{{stay}}}" if stay else ""
+    for key, which in (("elastic", 0), ("elastic_damping", 1)):
+        told = ", ".join(f"{_quoted(name)}: {spring[which]!r}" for name, spring in (springs or {}).items())
+        robot += f",\n  {key}: {{{told}}}" if told else ""
     robot += f",\n  joint_limits: {_quoted(joint_limits)}" if joint_limits else ""
     bends = bool(model.description.flexible_links)
     goal = f"<= {run.tolerance:g}"

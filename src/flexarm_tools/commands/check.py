@@ -27,6 +27,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="joint that is not of the arm, and where it stays [rad | m]",
     )
     parser.add_argument(
+        "--elastic",
+        action="append",
+        default=[],
+        type=_spring,
+        metavar="JOINT:=STIFFNESS[,DAMPING]",
+        help="joint under the base, or JOINT_x to JOINT_rz of a floating or planar one, and its spring [N/m | N*m/rad]",
+    )
+    parser.add_argument(
         "--write",
         default=None,
         metavar="FIRST.yaml",
@@ -58,10 +66,16 @@ def _position(text: str) -> tuple[str, float]:
     return name, position
 
 
+def _spring(text: str) -> tuple[str, tuple[float, float]]:
+    stiffness, sign, damping = text.partition(",")
+    name, value = _position(stiffness)
+    return name, (value, _position(f"{name}:={damping}")[1] if sign else 0.0)
+
+
 def run(options: argparse.Namespace) -> int:
     """Check the file, and print the findings."""
     path = Path(options.file)
-    robots_only = ("tool_frame", "hold", "write", "repair", "joint_limits", "arguments")
+    robots_only = ("tool_frame", "hold", "elastic", "write", "repair", "joint_limits", "arguments")
     if path.suffix in (".yaml", ".yml", ".npz") and (given := [name for name in robots_only if getattr(options, name)]):
         said = "NAME:=VALUE" if given[0] == "arguments" else f"--{given[0].replace('_', '-')}"
         raise ConfigError(f"{said} is for robot descriptions, and '{path}' is none")
@@ -89,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
         write, limits = (None if one is None else Path(one) for one in (options.write, options.joint_limits))
         text, usable = check_robot(
             path, options.tool_frame, dict(options.arguments), write, held=dict(options.hold),
-            say=lambda line: print(line, file=sys.stderr), joint_limits=limits,
+            say=lambda line: print(line, file=sys.stderr), joint_limits=limits, springs=dict(options.elastic),
         )  # fmt: skip
     print(text)
     return 0 if usable else EXIT_FAILED

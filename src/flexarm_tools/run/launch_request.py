@@ -100,7 +100,7 @@ def requested_robot(request: LaunchRequest, packages: Packages | None = None) ->
         return read_robot(robot_file(request.robot, packages), arguments, tool)
     robot = load_scenario(request.scenario, packages).robot
     tool = tool or robot.tool_frame
-    return read_robot(robot.path, robot.arguments | arguments, tool, robot.held, robot.joint_limits)
+    return read_robot(robot.path, robot.arguments | arguments, tool, robot.held, robot.joint_limits, robot.springs)
 
 
 def robot_file(robot: str, packages: Packages | None = None) -> Path:
@@ -146,6 +146,7 @@ def read_robot(
     tool_frame: str = "",
     held: dict[str, float] | None = None,
     joint_limits: Path | None = None,
+    springs: dict[str, tuple[float, float]] | None = None,
 ) -> RobotSpec:
     """Read the robot of a URDF or xacro file, within the limits of a file.
 
@@ -153,10 +154,12 @@ def read_robot(
         ConfigError: the file of limits cannot be used.
         RobotDescriptionError: the file is invalid, or does not have the tool link.
     """
-    description = parse_robot_description(load_robot_description(path, arguments), held=held)
+    description = parse_robot_description(load_robot_description(path, arguments), held=held, added_springs=springs)
     if joint_limits is not None:
         description = within_joint_limits(description, joint_limits)
-    return RobotSpec(path, arguments, description.tool_frame(tool_frame), description, held or {}, joint_limits)
+    return RobotSpec(
+        path, arguments, description.tool_frame(tool_frame), description, held or {}, joint_limits, springs or {}
+    )
 
 
 def _by_name(request: LaunchRequest, names: Sequence[str], packages: Packages) -> Scenario:

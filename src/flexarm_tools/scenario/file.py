@@ -11,6 +11,7 @@ import yaml
 
 from flexarm_core.errors import ConfigError, RobotDescriptionError
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
+from flexarm_core.robot.added_springs import Springs
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.joint_limits_file import within_joint_limits
 from flexarm_core.robot.load import load_robot_description
@@ -27,7 +28,7 @@ from flexarm_tools.yaml_file.document import Document, ParameterValue, nearest, 
 from flexarm_tools.yaml_file.schema import Kind
 from flexarm_tools.yaml_file.section import Keys, Section, Vector
 
-Describe = Callable[[Path, Mapping[str, str], Mapping[str, float]], RobotDescription]
+Describe = Callable[[Path, Mapping[str, str], Mapping[str, float], Springs], RobotDescription]
 STANDARD_GRAVITY: Vector = (0.0, 0.0, -9.81)
 
 
@@ -48,13 +49,15 @@ def load_scenario(path: str | Path, packages: Packages | None = None) -> Scenari
     return scenario
 
 
-def describe_robot(path: Path, arguments: Mapping[str, str], held: Mapping[str, float]) -> RobotDescription:
+def describe_robot(
+    path: Path, arguments: Mapping[str, str], held: Mapping[str, float], springs: Springs
+) -> RobotDescription:
     """Read a robot description.
 
     Raises:
         RobotDescriptionError: the file cannot be used.
     """
-    return parse_robot_description(load_robot_description(path, dict(arguments)), held=held)
+    return parse_robot_description(load_robot_description(path, dict(arguments)), held=held, added_springs=springs)
 
 
 def read_scenario(document: Document, packages: Packages, describe_robot: Describe = describe_robot) -> Scenario | None:
@@ -114,7 +117,8 @@ def _read_robot(root: Section, packages: Packages, describe: Describe) -> RobotS
         return None
     arguments, wanted = section.text_mapping("arguments", exact=True), section.text("tool_frame")
     path, held = _file(section, "description", packages), section.number_mapping("held")
-    description = _described(section, path, arguments, held, describe)
+    springs = _springs(section)
+    description = _described(section, path, arguments, held, springs, describe)
     limits = _file(section, "joint_limits", packages)
     if path is None or description is None:
         return None
@@ -127,7 +131,7 @@ def _read_robot(root: Section, packages: Packages, describe: Describe) -> RobotS
         description = within_joint_limits(description, limits) if limits else description
     except ConfigError as error:
         section.problem("joint_limits", str(error))
-    return RobotSpec(path, arguments, tool_frame, description, held, limits)
+    return RobotSpec(path, arguments, tool_frame, description, held, limits, springs)
 
 
 def _read_plant_robot(
@@ -140,13 +144,14 @@ def _read_plant_robot(
     held = section.number_mapping("held")
     if robot is not None and "held" not in section:
         held = robot.held
+    springs = _springs(section) if robot is None or "elastic" in section else robot.springs
     if "description" in section:
         path = _file(section, "description", packages)
     elif robot is not None:
         path, arguments = robot.path, robot.arguments | arguments
     factors = {name: section.number_mapping(name) for name in ("masses", "stiffness")}
     changes = RobotChanges(**factors, payload=section.number("payload", 0.0))
-    description = _described(section, path, arguments, held, describe)
+    description = _described(section, path, arguments, held, springs, describe)
     if robot is None or path is None or description is None:
         return None
     try:
@@ -162,7 +167,15 @@ def _read_plant_robot(
         section.problem("", f"'{min(floats)}' has stiffness 0: the plant's base would float freely, the robot's not")
     if robot.tool_frame not in description.links:
         section.problem("", f"the plant's robot has no link '{robot.tool_frame}', which is the robot's tool")
-    return RobotSpec(path, arguments, robot.tool_frame, description, held)
+    return RobotSpec(path, arguments, robot.tool_frame, description, held, springs=springs)
+
+
+def _springs(section: Section) -> dict[str, tuple[float, float]]:
+    """Return stiffness and damping of the joints that are called elastic."""
+    stiffness, damping = section.number_mapping("elastic"), section.number_mapping("elastic_damping")
+    if unknown := sorted(damping.keys() - stiffness):
+        section.problem("elastic_damping", f"'{unknown[0]}' has no stiffness in elastic")
+    return {name: (value, damping.get(name, 0.0)) for name, value in stiffness.items()}
 
 
 def _file(section: Section, key: str, packages: Packages) -> Path | None:
@@ -174,12 +187,17 @@ def _file(section: Section, key: str, packages: Packages) -> Path | None:
 
 
 def _described(
-    section: Section, path: Path | None, arguments: dict[str, str], held: dict[str, float], describe: Describe
+    section: Section,
+    path: Path | None,
+    arguments: dict[str, str],
+    held: dict[str, float],
+    springs: Springs,
+    describe: Describe,
 ) -> RobotDescription | None:
     if path is None:
         return None
     try:
-        description = describe(path, arguments, held)
+        description = describe(path, arguments, held, springs)
         load_flexible_links(description)  # report an invalid modal data file before the run
         return description
     except RobotDescriptionError as error:

@@ -24,6 +24,7 @@ class RobotSpec:
     description: RobotDescription  # content of the expanded file, within the limits; `description.text` is the URDF
     held: dict[str, float] = field(default_factory=dict)  # positions of joints that the file moves and the run does not
     joint_limits: Path | None = None  # file of limits that narrow those of the description
+    springs: dict[str, tuple[float, float]] = field(default_factory=dict)  # stiffness and damping of joints, by name
 
 
 @dataclass(frozen=True, slots=True)

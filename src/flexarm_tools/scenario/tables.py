@@ -29,6 +29,15 @@ ROBOT = (
         "rad or m",
         "joints that only carry a gripper or follow others, see [robot description](robot_description.md#held-joints)",
     ),
+    Key(
+        *("elastic", Kind.NUMBER_MAPPING),
+        "stiffness of joints under the base that the file does not call elastic, see [a maker's root"
+        " joint](robot_description.md#a-makers-root-joint); `JOINT_x` to `JOINT_rz` are directions of a floating or"
+        " planar joint",
+        "N/m or N*m/rad",
+        "none",
+    ),
+    Key("elastic_damping", Kind.NUMBER_MAPPING, "their damping", "N*s/m or N*m*s/rad", "0"),
     Key("tool_frame", Kind.TEXT, "link whose origin is the tool", default="`tool0`, else the only tip link"),
     Key(
         *("joint_limits", Kind.TEXT),
@@ -46,6 +55,8 @@ PLANT_ROBOT = (
         default="none",
     ),
     Key("held", Kind.NUMBER_MAPPING, "as in [robot](#robot)", "rad or m", "those of the robot"),
+    Key("elastic", Kind.NUMBER_MAPPING, "as in [robot](#robot)", "N/m or N*m/rad", "those of the robot"),
+    Key("elastic_damping", Kind.NUMBER_MAPPING, "their damping", "N*s/m or N*m*s/rad", "0"),
     Key(
         *("masses", Kind.NUMBER_MAPPING),
         "factors on masses and inertias of links, by name; `all` is one on every link",

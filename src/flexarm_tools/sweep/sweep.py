@@ -18,6 +18,7 @@ import yaml
 
 import flexarm_core
 from flexarm_core.errors import ConfigError
+from flexarm_core.robot.added_springs import Springs
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.types import Array
 from flexarm_tools.graph.packages import Packages
@@ -150,14 +151,19 @@ def with_values(document: Document, values: Mapping[Variable, Scalar], seed: int
     return varied
 
 
-def known_robot(path: Path, arguments: Mapping[str, str], held: Mapping[str, float]) -> RobotDescription:
+def known_robot(
+    path: Path, arguments: Mapping[str, str], held: Mapping[str, float], springs: Springs
+) -> RobotDescription:
     """Return a robot description, which is read once."""
-    return _cached_robot(path, tuple(sorted(arguments.items())), tuple(sorted(held.items())))
+    return _cached_robot(path, *(tuple(sorted(given.items())) for given in (arguments, held, springs)))
 
 
 @functools.lru_cache(maxsize=4)
 def _cached_robot(
-    path: Path, arguments: tuple[tuple[str, str], ...], held: tuple[tuple[str, float], ...]
+    path: Path,
+    arguments: tuple[tuple[str, str], ...],
+    held: tuple[tuple[str, float], ...],
+    springs: tuple[tuple[str, tuple[float, float]], ...],
 ) -> RobotDescription:
     """Read a robot once: expanding its xacro file takes as long as some runs."""
-    return describe_robot(path, dict(arguments), dict(held))
+    return describe_robot(path, dict(arguments), dict(held), dict(springs))
