@@ -150,7 +150,8 @@ PLANTED = (
     ),
     Planted(
         "frozen readings are believed", f"{GATE}/belief.py",
-        'return self._freeze(state, joint, partial=self._still.partial) if joint >= 0 else ""', 'return ""', "states_frozen",
+        'return self._freeze(state, joint, partial=self._still.partial) if joint >= 0 else ""', 'return ""',
+        "states_frozen",
     ),
     # Limits, braking and laws of the gate
     Planted(

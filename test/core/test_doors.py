@@ -53,9 +53,8 @@ NOT_WALKED = (
     "KinematicChain.pose_of",  # the same
     *("StateBelief.doubt", "Stillness.on_state", "VelocityCheck.on_state"),  # what the gate has checked
     *(
-        "held_joints.fixed_joint",
-        "held_joints.write_held",
-        "held_joints.set_origin",
+        *("held_joints.fixed_joint", "held_joints.moved", "held_joints.read_origin", "held_joints.set_origin"),
+        *("held_tags.held_joints", "held_tags.write_held"),
     ),  # what the reader of descriptions has checked
     "Contribution",  # rows of the law's own table
     "PathWatch.take",  # views refuse other shapes; what is not finite, the controller does

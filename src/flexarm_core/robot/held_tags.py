@@ -11,9 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from flexarm_core.entrance import number
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import HeldJoint, Joint
 from flexarm_core.robot.held_joints import MOVING_PARTS, moved, numbers, read_origin, set_origin
+from flexarm_core.robot.xml_reader import read_robot_xml
 
 AXIAL = ("revolute", "continuous", "prismatic")  # types of joints that one position moves
 TOLD = "held_joint"  # tag of the robot
@@ -126,8 +128,14 @@ def place_held(text: str, positions: Mapping[str, float]) -> str:
     Args:
         text: text of a description that was read (:func:`urdf_reader.parse_robot_description`).
         positions: where they are, by name [rad | m]; limits are not asked, because they are measured.
+
+    Raises:
+        RobotDescriptionError: the text is none of a robot, or a position is of another joint.
+        InputError: a position is not finite.
     """
-    element = ElementTree.fromstring(text)
+    element = read_robot_xml(text)
+    for name, position in positions.items():
+        number(name, position)
     tags = {tag.get("name", ""): tag for tag in element.findall("joint")}
     held = read_told(element)
     check_readable(held, positions)
