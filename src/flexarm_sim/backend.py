@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -207,6 +207,14 @@ class Backend(Protocol):
 
     def state(self) -> PlantState:
         """Return the ground truth now; accelerations and wrenches are those of this state and the held effort."""
+        ...
+
+    def trace(self) -> Any:
+        """Return what :meth:`traced` needs of the ground truth now; this is cheaper than :meth:`state`."""
+        ...
+
+    def traced(self, traces: Sequence[Any]) -> PlantState:
+        """Return the ground truth of many traces as one record, as :func:`.stacked` returns many records."""
         ...
 
     def sensed(self) -> SensedState | PlantState:

@@ -150,10 +150,10 @@ class Drives:
         if command is not None and self._mode == "effort":
             self.reset()
             if self._terms is not None:
-                arm = backend.state()
+                arm = backend.sensed()
                 command = command + self._terms.added(arm.position, arm.velocity)
             return np.minimum(np.maximum(command, -self._limits), self._limits)
-        w, state = self._bandwidth, backend.state()
+        w, state = self._bandwidth, backend.sensed()
         inertia, sampled = backend.joint_dynamics()
         bias = sampled + 0.5 * (sampled - (sampled if self._bias is None else self._bias))
         self._bias = sampled

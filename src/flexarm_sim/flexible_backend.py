@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.records import stacked
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.static_equilibrium import settle
 from flexarm_core.types import Array
@@ -174,6 +175,14 @@ class FlexibleBackend:
         if self._state is None:
             self._state = self._read_state()
         return self._state
+
+    def trace(self) -> PlantState:
+        """Return the ground truth now; see ``Backend.trace``."""
+        return self.state()
+
+    def traced(self, traces: Sequence[PlantState]) -> PlantState:
+        """Return the ground truth of many traces; see ``Backend.traced``."""
+        return stacked(traces)
 
     def sensed(self) -> PlantState:
         """Return what sensors measure now; see ``Backend.sensed``."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -215,6 +216,14 @@ class Plant:
     def state(self) -> PlantState:
         """Return the ground truth at this stamp, for evaluation only."""
         return self._backend.state()
+
+    def trace(self) -> Any:
+        """Return what :meth:`traced` needs of the ground truth at this stamp; this is cheaper than :meth:`state`."""
+        return self._backend.trace()
+
+    def traced(self, traces: Sequence[Any]) -> PlantState:
+        """Return the ground truth of many traces as one record, whose arrays have them along their first axis."""
+        return self._backend.traced(traces)
 
     def change_surfaces(self, surfaces: Sequence[Surface]) -> None:
         """Change the stiffness, damping and friction of all surfaces from this stamp on.

@@ -85,7 +85,7 @@ def built_estimator(values: Values, model: ArmModel) -> BuiltStage:
     return BuiltStage(
         stage,
         unchanged,
-        (Output(topics.FLEXIBLE_STATE, FlexibleState, make),),
+        (Output(topics.FLEXIBLE_STATE, FlexibleState, make, later=True),),
         awaited,
         required=("effort",),
         before=values["subtract_friction"],

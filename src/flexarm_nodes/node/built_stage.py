@@ -41,6 +41,7 @@ class Output:
         first: message that is published before any tick, None: none.
         rate: returns how many messages are published in a second of stamps at most [Hz], 0: none; None: one a tick.
         brief: makes the message with those fields alone that a recording takes; None: as ``make``.
+        later: whether ``make`` uses the tick alone, and may be called when others have been processed.
     """
 
     topic: str
@@ -50,6 +51,7 @@ class Output:
     first: Any = None
     rate: Callable[[], float] | None = None
     brief: Callable[[Tick], Any] | None = None
+    later: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ def joint_message(joints: JointReferenceRecord | None, model: ArmModel) -> Any:
 
 def joint_output(stage: str, model: ArmModel, topic: str = topics.JOINT_REFERENCE) -> Output:
     """Return the output for the joint reference that a stage gives."""
-    return Output(topic, JointReference, lambda tick: joint_message(tick.given.get(stage), model))
+    return Output(topic, JointReference, lambda tick: joint_message(tick.given.get(stage), model), later=True)
 
 
 def tool_output(stage: str, model: ArmModel) -> Output:
@@ -133,12 +135,12 @@ def tool_output(stage: str, model: ArmModel) -> Output:
         tool = tick.given_tools.get(stage)
         return None if tool is None else cartesian_reference_form(tool, model.tool_frame)
 
-    return Output(topics.CARTESIAN_REFERENCE, CartesianReference, make)
+    return Output(topics.CARTESIAN_REFERENCE, CartesianReference, make, later=True)
 
 
 def reaction_output(model: ArmModel) -> Output:
     """Return the output for the reaction of the arm on its base."""
-    return Output(topics.BASE_REACTION, BaseReaction, partial(_reaction, model))
+    return Output(topics.BASE_REACTION, BaseReaction, partial(_reaction, model), later=True)
 
 
 def _reaction(model: ArmModel, tick: Tick) -> Any:

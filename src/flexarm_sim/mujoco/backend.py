@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -27,6 +28,28 @@ from flexarm_sim.validation import checked_vector, is_number
 
 SITE = int(mujoco.mjtObj.mjOBJ_SITE)
 TWIST = np.array([3, 4, 5, 0, 1, 2])  # MuJoCo orders the angular part first
+
+
+class Seen(NamedTuple):
+    """What the ground truth at one time is made of, or with one more axis at many: arrays of MuJoCo's data.
+
+    Attributes:
+        twist: (6,) ``[w; v]`` of the tool frame's origin in axes of the world.
+    """
+
+    qpos: Array
+    qvel: Array
+    qacc: Array
+    ctrl: Array
+    qfrc_applied: Array
+    sensordata: Array
+    xpos: Array
+    xmat: Array
+    subtree_com: Array
+    cvel: Array
+    site_xpos: Array
+    site_xmat: Array
+    twist: Array
 
 
 class MujocoBackend:
@@ -102,13 +125,11 @@ class MujocoBackend:
         self._chains = ChainReaders(description, chains, self._model)
         # views, which MuJoCo writes to: an attribute of its data makes one anew
         data = self._data
-        self._position, self._velocity, self._acceleration = data.qpos, data.qvel, data.qacc
-        self._effort, self._friction_effort, self._sensors = data.ctrl, data.qfrc_applied, data.sensordata
-        self._tool_pose = data.site_xpos[self._tool], data.site_xmat[self._tool].reshape(3, 3)
-        self._base_pose = data.xpos[self._base], data.xmat[self._base].reshape(3, 3)
+        self._now = Seen(*(np.zeros(6) if name == "twist" else getattr(data, name) for name in Seen._fields))
+        self._flat = tuple(array.reshape(-1) for array in self._now)
         self._sensor_slices = self._find_sensors("force", description.force_torque_sensors)
         self._imu_slices = self._find_sensors("accelerometer", description.imus)
-        self._twist, self._jacobian = np.zeros(6), np.zeros((3, self._model.nv))
+        self._jacobian = np.zeros((3, self._model.nv))
         self._sensed: SensedState | None = None
         self._state: PlantState | None = None
         self._fresh = False  # whether accelerations and sensors belong to the present state
@@ -202,7 +223,7 @@ class MujocoBackend:
         if not (is_number(duration) and duration > 0.0):
             raise InputError(f"duration is {duration}, expected a positive time [s]")
         steps = max(1, math.ceil(duration / self._max_step - 1e-9))  # round-off must not add a step
-        self._effort[:] = applied
+        self._now.ctrl[:] = applied
         self._changed()
         self._steps.advance(steps, duration / steps)
 
@@ -211,6 +232,23 @@ class MujocoBackend:
         if self._state is None:
             self._state = self._read_state()
         return self._state
+
+    def trace(self) -> tuple[Array, float, dict[str, Array]]:
+        """Return what :meth:`traced` needs of the ground truth now; see ``Backend.trace``."""
+        self._refresh()
+        self._find_twist()
+        return np.concatenate(self._flat), self._data.time, self._contacts.read(self._data)
+
+    def traced(self, traces: Sequence[tuple[Array, float, dict[str, Array]]]) -> PlantState:
+        """Return the ground truth of many traces; see ``Backend.traced``."""
+        shown, times, touches = zip(*traces, strict=True)
+        parts = np.split(np.array(shown), np.cumsum([array.size for array in self._flat])[:-1], axis=1)
+        seen = Seen(*(part.reshape(-1, *now.shape) for part, now in zip(parts, self._now, strict=True)))
+        each = [Seen(*row) for row in zip(*seen, strict=True)] if self.modes else []
+        modes = np.array([self._chains.read(one) for one in each]).reshape(len(traces), 2, -1).swapaxes(0, 1)
+        strain = np.array([self._chains.strain(one) for one in each]).reshape(len(traces), -1)
+        contacts = {name: np.array([one[name] for one in touches]) for name in touches[0]}
+        return self._state_of(seen, self._sensed_of(seen, strain), np.array(times), modes, contacts)
 
     def sensed(self) -> SensedState:
         """Return what sensors measure now; see ``Backend.sensed``."""
@@ -286,47 +324,61 @@ class MujocoBackend:
 
     def _read_sensed(self) -> SensedState:
         self._refresh()
-        arm, elastic, sensors = self._arm, self._elastic, self._sensors
-        return SensedState(
-            position=self._position[arm],
-            velocity=self._velocity[arm],
-            effort=self._effort.copy(),
-            deflection=self._position[elastic],
-            deflection_rate=self._velocity[elastic],
-            # checked against Newton-Euler: MuJoCo's sensors give the wrench of the parent on the child, hence the minus
-            # sign
-            wrenches={name: -sensors[part] for name, part in self._sensor_slices.items()},
-            strain=self._chains.strain(self._data),
-            imus={name: sensors[part].copy() for name, part in self._imu_slices.items()},
-        )
+        return self._sensed_of(self._now, self._chains.strain(self._now))
 
     def _read_state(self) -> PlantState:
         sensed, data = self.sensed(), self._data
-        position, rotation = self._tool_pose[0].copy(), self._tool_pose[1].copy()
-        base, to_base = self._base_pose[0], self._base_pose[1].T
-        modal_position, modal_rate = self._chains.read(data)
-        mujoco.mj_objectVelocity(self._model, data, SITE, self._tool, self._twist, 0)
+        self._find_twist()
+        contacts = self._contacts.read(data)
+        return self._state_of(self._now, sensed, float(data.time), self._chains.read(self._now), contacts)
+
+    def _find_twist(self) -> None:
+        mujoco.mj_objectVelocity(self._model, self._data, SITE, self._tool, self._now.twist, 0)
+
+    def _sensed_of(self, seen: Seen, strain: Array) -> SensedState:
+        """Return what sensors measure at one time, or at many."""
+        arm, elastic, sensors = self._arm, self._elastic, seen.sensordata
+        return SensedState(
+            position=seen.qpos.T[arm].T,
+            velocity=seen.qvel.T[arm].T,
+            effort=seen.ctrl.copy(),
+            deflection=seen.qpos.T[elastic].T,
+            deflection_rate=seen.qvel.T[elastic].T,
+            # checked against Newton-Euler: MuJoCo's sensors give the wrench of the parent on the child, hence the minus
+            # sign
+            wrenches={name: -sensors[..., part] for name, part in self._sensor_slices.items()},
+            strain=strain,
+            imus={name: sensors[..., part].copy() for name, part in self._imu_slices.items()},
+        )
+
+    def _state_of(
+        self, seen: Seen, sensed: SensedState, time: Any, modes: Array | tuple[Array, Array], contacts: dict[str, Array]
+    ) -> PlantState:
+        """Return the ground truth at one time, or at many."""
+        square, base = (*seen.qpos.shape[:-1], 3, 3), self._base
+        position, rotation = seen.site_xpos[..., self._tool, :].copy(), seen.site_xmat[..., self._tool, :].copy()
+        rotation, to_base = rotation.reshape(square), seen.xmat[..., base, :].reshape(square).swapaxes(-1, -2)
         return PlantState(
-            time=float(data.time),
+            time=time,
             position=sensed.position,
             velocity=sensed.velocity,
-            acceleration=self._acceleration[self._arm],
+            acceleration=seen.qacc.T[self._arm].T,
             effort=sensed.effort,
             deflection=sensed.deflection,
             deflection_rate=sensed.deflection_rate,
-            deflection_acceleration=self._acceleration[self._elastic],
+            deflection_acceleration=seen.qacc.T[self._elastic].T,
             wrenches=sensed.wrenches,
             tool_position_in_world=position,
             tool_rotation_in_world=rotation,
-            tool_position_in_base=to_base @ (position - base),
+            tool_position_in_base=(to_base @ (position - seen.xpos[..., base, :])[..., None])[..., 0],
             tool_rotation_in_base=to_base @ rotation,
-            tool_twist_in_world=self._twist[TWIST],
-            modal_position=modal_position,
-            modal_rate=modal_rate,
+            tool_twist_in_world=seen.twist.T[TWIST].T,
+            modal_position=modes[0],
+            modal_rate=modes[1],
             strain=sensed.strain,
             imus=sensed.imus,
-            contacts=self._contacts.read(data),
-            friction=-self._friction_effort[self._arm],
+            contacts=contacts,
+            friction=-seen.qfrc_applied.T[self._arm].T,
         )
 
     def _indices(self, names: tuple[str, ...]) -> NDArray[np.intp]:

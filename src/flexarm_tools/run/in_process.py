@@ -21,7 +21,6 @@ from flexarm_core.pipeline.gate_stage import GateStage
 from flexarm_core.pipeline.pipeline import Pipeline
 from flexarm_core.pipeline.stage import Stage
 from flexarm_core.pipeline.tick import Tick
-from flexarm_core.records import stacked
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.slope import LEAST_SPAN
@@ -52,7 +51,6 @@ from flexarm_nodes.plant.parameters import (
     plant_surfaces,
 )
 from flexarm_nodes.registry import CONTROL_LOOP, GATE, stage_kinds
-from flexarm_sim.backend import PlantState
 from flexarm_sim.measurement import Measurement
 from flexarm_sim.plant import Plant
 from flexarm_tools.process.progress import Progress
@@ -230,15 +228,18 @@ class ProcessRun:
         takers |= {topic: partial(fill, self._known) for topic, fill in self._rows.texts.items()}
         names, mapped = output_topics(list(self._loop.built.values())), nodes[CONTROL_LOOP].remappings
         self._outputs: list[tuple[Callable[[int, Any], None], Callable[[Tick], Any]]] = []
+        self._later: list[tuple[Callable[[int, Any], None], Callable[[Tick], Any]]] = []  # of outputs that can wait
         for name, built in self._loop.built.items():
             for out in built.outputs:
                 topic = names[name, out.topic]
                 if (topic := mapped.get(topic, topic)) in takers:
-                    self._outputs.append((takers[topic], out.brief or out.make))
+                    (self._later if out.later else self._outputs).append((takers[topic], out.brief or out.make))
         self._writers: dict[str, FormWriter] = defaultdict(FormWriter)  # by topic
         self._named: list[tuple[str, ...]] | None = None  # of the newest joint state, if it was usable
         self._taken: dict[str, Form] = {}  # by topic, the newest form that was read as a message and was usable
-        self._states: list[tuple[int, PlantState]] = []  # true ones by row, which are not recorded yet
+        self._first = self._plant.plant.state()
+        self._traces: list[tuple[int, Any]] = []  # of true states by row, which are not recorded yet
+        self._ticks: list[tuple[int, Tick]] = []  # by row, of which these outputs are not recorded yet
         self._tick: Tick | None = None
         self._natural: float | None = None  # natural period [s], once it is known
         self.model = self._loop.model
@@ -290,18 +291,26 @@ class ProcessRun:
 
     def record(self, row: int) -> None:
         """Record the true state of the plant at a tick."""
-        self._states.append((row, self.plant.state()))
-        if len(self._states) == MOST:
+        self._traces.append((row, self.plant.trace()))
+        if len(self._traces) == MOST:
             self._store()
 
     def _store(self) -> None:
         """Write the true states that are not in the recording yet."""
-        if self._states:
-            rows, states = map(list, zip(*self._states, strict=True))
-            stamp, state = self.plant.stamp, stacked(states)
+        if self._traces:
+            rows, traces = map(list, zip(*self._traces, strict=True))
+            stamp, states = self.plant.stamp, self.plant.traced(traces)
             for topic, (_, make) in self._plant.true.items():
-                self._blocks[topic].add_many(rows, make(stamp, states[0]), make(stamp, state))
-            self._states.clear()
+                self._blocks[topic].add_many(rows, make(stamp, self._first), make(stamp, states))
+            self._traces.clear()
+
+    def _make_later(self) -> None:
+        """Record the outputs that can wait: one right after the other, their code stays in the caches."""
+        for take, make in self._later:
+            for row, tick in self._ticks:
+                if (made := make(tick)) is not None:
+                    take(row, made)
+        self._ticks.clear()
 
     def run(self, watch: Callable[[Tick | None], str], show: Callable[[float, float], None] | None = None) -> Recording:
         """Run to the end and return the recording.
@@ -370,6 +379,9 @@ class ProcessRun:
         for take, make in self._outputs:
             if (made := make(tick)) is not None:
                 take(row, made)
+        self._ticks.append((row, tick))
+        if len(self._ticks) == MOST:
+            self._make_later()
         self._tell_of(tick)
         for name, failed in pipeline.after().items():
             self._tell(name, ERROR, failed, said.stamp)
@@ -434,6 +446,7 @@ class ProcessRun:
             ended: why the run ended early; empty: it did not.
         """
         self._store()
+        self._make_later()
         for blocks in self._blocks.values():
             blocks.end()
         period, status = 1.0 / self._scenario.rate, self.gate.status
