@@ -144,8 +144,8 @@ class _Model:
         self._taken = {*description.joints, "world", WORLD_JOINT}
         for joint in description.coupled:
             raise RobotDescriptionError(
-                f"joint '{joint.name}' follows '{joint.mimic}' (<mimic>), but is free in Gazebo, whose DART engine"
-                f" couples none: use the simulated plant, or hold '{joint.mimic}'",
+                f"joint '{joint.name}' follows '{joint.mimic}' (<mimic>), but is free in Gazebo, whose plugin for"
+                f" DART couples none: use the simulated plant, or hold '{joint.mimic}' (held)",
                 joint=joint.name,
             )
         wrong = [name for name in description.joints if "::" in name or name in ("world", WORLD_JOINT)]
