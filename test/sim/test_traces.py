@@ -50,7 +50,29 @@ def rigid_arm(kind: Any) -> Backend:
     return backend
 
 
-@pytest.mark.parametrize("make", [touching_boom, lambda: rigid_arm(MujocoBackend), lambda: rigid_arm(FlexibleBackend)])
+def bare_arm(kind: Any) -> Backend:
+    """An arm without sensors and elastic joints, as makers describe theirs: many parts of its traces are empty."""
+    text = """<robot name="bare"><link name="a"/><link name="b"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>
+      <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j" type="revolute">
+      <parent link="a"/><child link="b"/><axis xyz="0 1 0"/>
+      <limit lower="-1" upper="1" velocity="1" effort="9"/></joint>
+      </robot>"""
+    backend: Backend = kind(parse_robot_description(text))
+    backend.reset([0.3], [0.1], [])
+    return backend
+
+
+MADE = [
+    touching_boom,
+    *(
+        lambda make=make, kind=kind: make(kind)
+        for make in (rigid_arm, bare_arm)
+        for kind in (MujocoBackend, FlexibleBackend)
+    ),
+]
+
+
+@pytest.mark.parametrize("make", MADE)
 def test_many_traces_give_the_states_of_their_times(make: Any) -> None:
     backend, draw = make(), np.random.default_rng(3)
     states: list[PlantState] = []

@@ -243,7 +243,7 @@ class MujocoBackend:
         """Return the ground truth of many traces; see ``Backend.traced``."""
         shown, times, touches = zip(*traces, strict=True)
         parts = np.split(np.array(shown), np.cumsum([array.size for array in self._flat])[:-1], axis=1)
-        seen = Seen(*(part.reshape(-1, *now.shape) for part, now in zip(parts, self._now, strict=True)))
+        seen = Seen(*(part.reshape(len(traces), *now.shape) for part, now in zip(parts, self._now, strict=True)))
         each = [Seen(*row) for row in zip(*seen, strict=True)] if self.modes else []
         modes = np.array([self._chains.read(one) for one in each]).reshape(len(traces), 2, -1).swapaxes(0, 1)
         strain = np.array([self._chains.strain(one) for one in each]).reshape(len(traces), -1)
