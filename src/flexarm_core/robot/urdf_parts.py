@@ -58,7 +58,7 @@ def lost_links(ends: Iterable[tuple[str, str]], links: Collection[str]) -> list[
     found = []
     for joint, link in ends:
         if link not in links:
-            near = difflib.get_close_matches(link, links, n=1)
+            near = difflib.get_close_matches(link, links, n=1, cutoff=0.75)
             hint = f"did you mean '{near[0]}'" if near else f'add <link name="{link}"/> with its <inertial>'
             found.append(f"joint '{joint}': link '{link}' does not exist: {hint}, or remove the joint")
     return found
