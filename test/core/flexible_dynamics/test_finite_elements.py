@@ -167,6 +167,11 @@ def test_what_is_wrong_is_said(bar, tmp_path):
             (tmp_path / name).write_text(text)
         with pytest.raises(InputError, match=said):
             read_finite_elements(tmp_path / name)
+    (tmp_path / "bare.bdf").write_text("CEND\n")
+    heads = "".join(f"DMIG,{name},0,6,2\nDMIG,{name},1,1,,1,1,2.0\n" for name in ("KAAX", "MAAX"))
+    (tmp_path / "bare.pch").write_text(heads)
+    with pytest.raises(InputError, match="there are matrices, but no nodes"):
+        read_finite_elements(tmp_path / "bare.bdf")
     for suffix, text in ((".inp", BAR.read_text()), (".sti", "1 1 1.0\n"), (".mas", "1 1\n"), (".dof", "1.1\n")):
         (tmp_path / f"short{suffix}").write_text(text)
     with pytest.raises(InputError, match="is no table of 3 numbers in each line"):

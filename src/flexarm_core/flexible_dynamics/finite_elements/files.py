@@ -68,6 +68,8 @@ def _assembled(
     freedom, *given = terms
     if not len(freedom):
         raise InputError("the matrices are empty")
+    if not len(nodes):
+        raise InputError("there are matrices, but no nodes: give the file that has them")
     order = np.argsort(nodes)
     nodes, position = nodes[order], position[order]
     place = np.clip(np.searchsorted(nodes, freedom[:, 0]), 0, len(nodes) - 1)
