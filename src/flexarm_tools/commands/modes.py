@@ -10,7 +10,7 @@ HELP = "make the modes of a flexible link from a finite-element model (CalculiX,
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", metavar="MODEL.inp|.bdf", help="nodes; matrices beside it, or --matrix")
+    parser.add_argument("model", metavar="MODEL.inp|.bdf|.op2", help="nodes; matrices beside it or in it, or --matrix")
     parser.add_argument("--matrix", action="append", default=[], metavar="FILE", help="of the program; again for more")
     parser.add_argument("--units", choices=("m", "mm"), default="m", help="N, m, kg, s (default) or N, mm, t, s")
     parser.add_argument(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from nastran_files import half_of, write_punch
 from scipy import linalg, sparse
 
 from flexarm_core.errors import InputError
@@ -95,22 +96,11 @@ def test_the_file_is_read_again(bar, tmp_path):
     assert np.allclose(load_modal_data(tmp_path / "bar.npz").translation, data.translation)
 
 
-def terms(matrix: sparse.csr_array, bar: FiniteElements) -> list[tuple[int, int, int, int, float]]:
-    """Half of a matrix, as node, direction, node, direction and value in N, mm, t, s."""
-    found = sparse.coo_array(sparse.tril(matrix))
-    rows, columns = found.coords
-    other = rows % 3 == 0  # in the program's own order a half by numbers is none
-    found.coords = (np.where(other, columns, rows), np.where(other, rows, columns))
-    names = [(int(bar.nodes[node]), int(way) + 1) for node, way in bar.freedom]
-    rows, columns = found.coords
-    return [(*names[i], *names[j], 1e-3 * value) for i, j, value in zip(rows, columns, found.data, strict=True)]
-
-
 def test_matrices_of_abaqus_are_read(bar, tmp_path):
     (tmp_path / "bar.inp").write_text(BAR.read_text())
     for what, matrix in (("STIF", bar.stiffness), ("MASS", bar.mass)):
         lines = ["** MATRIX\n"] + [
-            f"{a}, {i}, {b}, {j}, {x:.17e}\n".replace("e", "D") for a, i, b, j, x in terms(matrix, bar)
+            f"{a}, {i}, {b}, {j}, {x:.17e}\n".replace("e", "D") for a, i, b, j, x in half_of(matrix, bar)
         ]
         (tmp_path / f"bar_{what}1.mtx").write_text("".join(lines))
     data = reduced_body(read_finite_elements(tmp_path / "bar.inp", units="mm"), "ROOT", modes=4)
@@ -118,14 +108,7 @@ def test_matrices_of_abaqus_are_read(bar, tmp_path):
 
 
 def test_a_punch_file_of_nastran_is_read(bar, tmp_path):
-    grids = [f"GRID,{n},,{x},{y},{z}\n" for n, (x, y, z) in zip(bar.nodes, 1e3 * bar.position, strict=True)]
-    (tmp_path / "bar.bdf").write_text("CEND\nBEGIN BULK\n" + "".join(grids) + "ENDDATA\n")
-    lines = []
-    for name, matrix in (("KAAX", bar.stiffness), ("MAAX", bar.mass)):
-        lines.append(f"{'DMIG*':<8}{name:<16}{0:>16}{6:>16}{2:>16}\n*\n")
-        for a, i, b, j, x in terms(matrix, bar):
-            lines.append(f"{'DMIG*':<8}{name:<16}{b:>16}{j:>16}{'':>16}\n{'*':<8}{a:>16}{i:>16}{x:>16.9e}\n")
-    (tmp_path / "bar.pch").write_text("".join(lines))
+    write_punch(bar, tmp_path)
     model = read_finite_elements(tmp_path / "bar.bdf", units="mm")
     root = ",".join(str(n) for n in bar.sets["ROOT"])
     assert np.allclose(frequencies(reduced_body(model, root, modes=4)), ALONE, rtol=1e-5)

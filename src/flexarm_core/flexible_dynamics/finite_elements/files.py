@@ -5,7 +5,8 @@
 - Abaqus: ``*MATRIX GENERATE, STIFFNESS, MASS`` and ``*MATRIX OUTPUT, STIFFNESS, MASS, FORMAT=MATRIX INPUT`` write
   ``JOB_STIF1.mtx`` and ``JOB_MASS1.mtx`` beside ``JOB.inp``.
 - Nastran: ``EXTSEOUT(STIFFNESS, MASS, DMIGPCH)`` or ``PARAM,EXTOUT,DMIGPCH`` writes stiffness and mass of the a-set as
-  DMIG to a punch file; the nodes are the GRID of the bulk data file, in the basic coordinate system.
+  DMIG to a punch file, ``DMIGOP2=unit`` in place of ``DMIGPCH`` to a binary one (``.op2``); the nodes are the GRID of
+  the bulk data file or of the binary one, in the basic coordinate system.
 """
 
 from __future__ import annotations
@@ -19,15 +20,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from flexarm_core.errors import InputError
+from flexarm_core.flexible_dynamics.finite_elements.op2 import read_op2
 from flexarm_core.flexible_dynamics.finite_elements.reduction import FiniteElements
 from flexarm_core.regular_file import read_regular
 from flexarm_core.types import Array
 
 UNITS = {"m": (1.0, 1.0), "mm": (1e-3, 1e-3)}  # length [m] and energy [J] of the units N, m, kg, s and N, mm, t, s
 MOST = 400 * 1024 * 1024  # bytes of a file that is read
+MOST_BINARY = 150 * 1024 * 1024  # bytes of a binary one, which has more terms in them
 LARGEST = 100_000_000  # number of a node
 ROUNDED = 1e-5  # relative to the largest term: difference of two that should be equal, in files of few digits
-NASTRAN = (".bdf", ".dat", ".nas")
+NASTRAN = (".bdf", ".dat", ".nas", ".op2")
 NOT_READ = ("*INCLUDE", "*SYSTEM", "*TRANSFORM", "*NGEN", "*NFILL", "*NCOPY", "*NMAP")
 Terms = tuple[NDArray[np.int64], NDArray[np.int64], Array]  # rows, columns, values
 
@@ -36,8 +39,8 @@ def read_finite_elements(path: str | Path, matrices: Sequence[str | Path] = (), 
     """Read a finite-element model.
 
     Args:
-        path: file with the nodes: ``.inp`` of CalculiX or Abaqus, ``.bdf`` of Nastran.
-        matrices: files of the matrices; default: those beside an ``.inp``.
+        path: file with the nodes: ``.inp`` of CalculiX or Abaqus, ``.bdf`` or ``.op2`` of Nastran.
+        matrices: files of the matrices; default: those beside the file of the nodes, or in it.
         units: of all files: ``m`` (N, m, kg, s) or ``mm`` (N, mm, t, s).
 
     Raises:
@@ -128,14 +131,17 @@ def _node(word: str) -> int:
     return number
 
 
-def _lines(path: Path) -> list[str]:
+def _bytes(path: Path, most: int = MOST) -> bytes:
     try:
-        text = read_regular(path, MOST, InputError)
+        return read_regular(path, most, InputError)
     except InputError as error:
         raise InputError(f"'{path}' {error}") from error
     except OSError as error:
         raise InputError(f"'{path}' cannot be read: {error.strerror}") from error
-    return text.decode("utf-8", errors="replace").splitlines()
+
+
+def _lines(path: Path) -> list[str]:
+    return _bytes(path).decode("utf-8", errors="replace").splitlines()
 
 
 def _table(path: Path, columns: int, separator: str | None) -> Array:
@@ -268,10 +274,16 @@ def _abaqus(files: Sequence[Path]) -> tuple[NDArray[np.int64], Terms, Terms]:
 def _nastran(
     path: Path, matrices: Sequence[str | Path]
 ) -> tuple[NDArray[np.int64], Array, dict[str, tuple[int, ...]], tuple[NDArray[np.int64], Terms, Terms]]:
-    files = [Path(one) for one in matrices] or [path.with_suffix(".pch")]
+    beside = [path.with_suffix(suffix) for suffix in (".pch", ".op2")]
+    if path.suffix.lower() == ".op2":
+        beside = [path]
+    files = [Path(one) for one in matrices] or ([one for one in beside if one.is_file()] or beside)[:1]
     position: dict[int, list[float]] = {}
     found: dict[str, dict[tuple[int, int, int, int], float]] = {}
-    for file in (path, *files):
+    for file in dict.fromkeys((path, *files)):
+        if file.suffix.lower() == ".op2":
+            _take_op2(file, position, found)
+            continue
         for number, card in _cards(_lines(file)):
             try:
                 if card[0] == "GRDSET" and ((card[2] or "0") != "0" or (card[6] or "0") != "0"):
@@ -309,6 +321,28 @@ def _nastran(
     places = np.array(list(position.values()), dtype=np.float64).reshape(-1, 3)
     freedom = np.array(keys, dtype=np.int64).reshape(-1, 2) - (0, 1)
     return np.array(list(position), dtype=np.int64), places, {}, (freedom, stiffness, mass)
+
+
+def _take_op2(
+    path: Path, position: dict[int, list[float]], found: dict[str, dict[tuple[int, int, int, int], float]]
+) -> None:
+    """Take what a binary file has; grid points of files before it stay where they are."""
+    data = _bytes(path, MOST_BINARY)
+    try:
+        content = read_op2(data)
+    except InputError as error:
+        raise InputError(f"'{path}' {error}") from error
+    numbers = {
+        *content.grids,
+        *(grid for terms in content.matrices.values() for a, _, b, _ in terms for grid in (a, b)),
+    }
+    if numbers and not 0 < min(numbers) <= max(numbers) <= LARGEST:
+        raise InputError(f"'{path}' has numbers of grid points that are none: is it damaged?")
+    for grid, (place, cp, cd) in content.grids.items():
+        if grid not in position and (cp or cd):
+            raise InputError(f"grid point {grid} is not in the basic coordinate system: write all in it")
+        position.setdefault(grid, place)
+    found.update(content.matrices)
 
 
 def _take_column(card: list[str], found: dict[str, dict[tuple[int, int, int, int], float]]) -> None:
