@@ -620,6 +620,20 @@ def test_a_makers_floating_root_is_an_elastic_base_by_name(tmp_path, arm_on_ship
         load_scenario(study)
 
 
+@pytest.mark.parametrize("springs", [{}, {"afloat_x": (2e4, 100.0)}])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("elbwo", "held: 'elbwo' is not a joint that moves"),
+        ("afloat_x", "held: .*afloat_x.* (is elastic|is not a joint that moves)"),
+    ],
+)
+def test_a_joint_that_is_held_by_hand_is_held_or_refused(arm_on_ship, springs, name, said):
+    """Only joints that the check holds by itself give way to springs."""
+    report, usable = check_robot(arm_on_ship, first_run=False, held={name: 0.0}, springs=springs)
+    assert not usable and re.search(said, report), report
+
+
 @pytest.fixture
 def arm_on_ship(tmp_path):
     """A robot whose root joint is floating, as a maker gives it."""

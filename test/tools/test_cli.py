@@ -265,6 +265,12 @@ def test_a_shell_is_told_what_may_follow(line, offered, tmp_path):
     assert {word.strip() for word in (tmp_path / "said").read_text().split("\n")} == offered
 
 
+@pytest.mark.parametrize("spring", ["mast_x=3", "mast_x:=", "mast_x:=3,", "mast_x:=3,4,5", "mast_x:=nan", ":=3"])
+def test_a_spring_that_cannot_be_read_is_said_as_it_was_written(tmp_path, spring):
+    done = forked.flexarm("check", "arm.urdf", "--elastic", spring, cwd=tmp_path)
+    assert done.returncode == 2 and f"'{spring}' is not of the form JOINT:=STIFFNESS[,DAMPING]" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

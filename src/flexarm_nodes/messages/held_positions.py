@@ -83,7 +83,7 @@ class HeldPositions:
             words = raw[WORDS:end]
             if len(self._looked) >= KEPT:
                 self._looked.pop(next(iter(self._looked)))
-        self._looked[words] = now if told else math.inf
+        self._looked[words] = math.inf if self._told.keys().isdisjoint(message.name) else now
         for name, position in told.items():
             if math.isfinite(position):
                 self._compare(name, position, now)

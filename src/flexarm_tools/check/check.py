@@ -119,7 +119,8 @@ def _check_text(
         arm = find_arm(text, tool_frame, held)
         told = with_springs(text, springs)
         moving = {joint.get("name", "") for joint in read_robot_xml(told).findall("joint")} - springs.keys()
-        arm = replace(arm, held={name: position for name, position in arm.held.items() if name in moving})
+        kept = moving | (held or {}).keys()  # what the user holds is held, or refused
+        arm = replace(arm, held={name: position for name, position in arm.held.items() if name in kept})
         description = parse_robot_description(told, massless=True, held=arm.held)
         if joint_limits is not None:
             description = within_joint_limits(description, joint_limits)

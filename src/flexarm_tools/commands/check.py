@@ -56,20 +56,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _position(text: str) -> tuple[str, float]:
-    name, sign, value = text.partition(":=")
-    try:
-        position = float(value)
-    except ValueError:
-        position = math.nan
-    if not sign or not name or not math.isfinite(position):
-        raise argparse.ArgumentTypeError(f"'{text}' is not of the form JOINT:=POSITION")
-    return name, position
+    name, position = _named(text, "POSITION", 1)
+    return name, position[0]
 
 
 def _spring(text: str) -> tuple[str, tuple[float, float]]:
-    stiffness, sign, damping = text.partition(",")
-    name, value = _position(stiffness)
-    return name, (value, _position(f"{name}:={damping}")[1] if sign else 0.0)
+    name, (stiffness, *damping) = _named(text, "STIFFNESS[,DAMPING]", 2)
+    return name, (stiffness, damping[0] if damping else 0.0)
+
+
+def _named(text: str, form: str, most: int) -> tuple[str, list[float]]:
+    """Return the name of a joint, and up to so many numbers behind it."""
+    name, _, words = text.partition(":=")
+    try:
+        values = [float(word) for word in words.split(",")]
+    except ValueError:
+        values = []
+    if not name or not 1 <= len(values) <= most or not all(map(math.isfinite, values)):
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form JOINT:={form}")
+    return name, values
 
 
 def run(options: argparse.Namespace) -> int:
