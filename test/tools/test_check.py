@@ -615,6 +615,9 @@ def test_a_makers_floating_root_is_an_elastic_base_by_name(tmp_path, arm_on_ship
     assert [joint.name for joint in scenario.robot.description.elastic] == list(springs)
     figures = compute_figures(scenario.figures, run_in_process(scenario, Progress("ship")))
     assert all(figure.holds for figure in figures if figure.goal is not None), figures
+    study.write_text(f"{text}plant_robot: {{elastic_damping: {{afloat_x: 50.0}}}}\n")
+    with pytest.raises(ConfigError, match="elastic_damping: 'afloat_x' has no stiffness in elastic"):
+        load_scenario(study)
     study.write_text(text.replace("elastic: {afloat_x: 20000.0", "elastic: {afloat_q: 20000.0"))
     with pytest.raises(ConfigError, match="elastic: 'afloat_q' is not a joint that moves.*|afloat_x' has no stiffness"):
         load_scenario(study)

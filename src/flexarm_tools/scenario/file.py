@@ -144,7 +144,8 @@ def _read_plant_robot(
     held = section.number_mapping("held")
     if robot is not None and "held" not in section:
         held = robot.held
-    springs = _springs(section) if robot is None or "elastic" in section else robot.springs
+    own = "elastic" in section or "elastic_damping" in section
+    springs = _springs(section) if robot is None or own else robot.springs
     if "description" in section:
         path = _file(section, "description", packages)
     elif robot is not None:
