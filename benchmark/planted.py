@@ -520,7 +520,7 @@ PLANTED = (
         "what a joint does that hits something counts as an answer to efforts", f"{GATE}/observed_dynamics.py",
         "        if self._stopped_short(state, effort - gravity - self._memory[W], dt):\n", "        if False:\n",
         f"{CORE_TESTS}/test_observed_dynamics.py::"
-        "test_a_joint_that_loses_its_speed_without_a_cause_says_nothing_of_what_efforts_do",
+        "test_joints_that_lose_their_speed_without_a_cause_say_nothing_of_what_efforts_do",
     ),
     Planted(
         "a load is learned from velocities that contradict the positions", f"{GATE}/gate.py",

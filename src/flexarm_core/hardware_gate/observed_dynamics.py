@@ -70,6 +70,7 @@ CALM = 0.02  # [s] after so long without an escape a hand that seems lighter may
 RESTED = 0.1  # [s] after so long without an escape a load that was seen to be another one is forgotten
 STEP = 0.7  # fraction of the velocity limits that a correction for a heavy load may change a velocity by if it is light
 UNLOADED = 0.5  # the same, relative to that, while there may be none, and the hand even lighter than told
+SEVERAL = 2  # joints that lose speed at once without a cause, for which a sample says nothing
 LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
 SURE = 30.0  # contradiction that only another load causes, within a few samples
 CERTAIN = 0.1  # largest share of a difference that efforts that act late may explain, if a sample counts in full
@@ -103,11 +104,13 @@ class ObservedDynamics:
         self._bends = self._slowest > FILTER * period
         self._most = MOST if dynamics.model.m and not self._bends else 1.0
         self._memory, self._scalars, self._factor = np.zeros((SINCE_W + 1, n)), np.zeros(4), np.zeros((n, n))
+        self._lost = np.zeros(n)
         self._stamp: int | None = None
         self._load = ToolLoad(dynamics, limits)
         self.reset()
         none = np.zeros(n)  # compiles or loads
         memory, table = self._memory, limits.table
+        _loses(memory, table, none, period, self._lost)
         _observe(memory, self._scalars, table, none, none, none, np.eye(n), period, 1.0, 1.0, LEAST, self._most)
         _accelerate(memory, 1.0, np.eye(n), self._load.missing, self.load, none, none, self._factor, np.zeros((1, n)))
         self.reset()
@@ -123,7 +126,7 @@ class ObservedDynamics:
         self._held = False  # whether no load explains how the arm rests: others hold it, until it moves
         self._calm = 0.0  # time without an escape since a load was last forgotten [s]
         self._escapes, self._loaded, self._late = False, False, 0.0
-        self._apart = 0  # number of samples since a joint lost speed without a cause
+        self._apart = FILTER  # number of samples since joints lost speed without a cause
         self.settling = SETTLING * max(FILTER * self._period, self._slowest)
 
     def _bias(self, state: ArmState) -> Array:
@@ -265,7 +268,7 @@ class ObservedDynamics:
         if doubted or self._held:
             self._load.reset()
             self._escapes = self._loaded = False
-        elif unsure:
+        elif unsure or self._apart <= FILTER:
             self._escapes = self._loaded = False
         elif not self._bends:
             a, u, change = self._memory[ACCELERATED], self._memory[EXERTED], self._memory[CHANGE]
@@ -297,18 +300,15 @@ class ObservedDynamics:
         self._memory[PROFILE] = np.clip(state.velocity, -self._table[VELOCITY_LIMIT], self._table[VELOCITY_LIMIT])
 
     def _stopped_short(self, state: ArmState, cause: Array, dt: float) -> bool:
-        """Return whether a joint lost speed without a cause (n,): it hit something, or readings changed their scale."""
+        """Return whether joints lost speed at once without a cause (n,): they hit something, or changed their scale."""
         self._apart += 1
-        before, speed = self._memory[VELOCITY], np.abs(state.velocity)
-        lost = np.abs(state.velocity - before - self._memory[Z] * dt)
-        lost[speed > np.abs(before)] = 0.0
-        if self._apart <= FILTER or not (lost > ESCAPES * self._table[VELOCITY_LIMIT]).any():
+        if self._apart <= FILTER or not _loses(self._memory, self._table, state.velocity, dt, self._lost):
             return False
         caused = np.abs(np.linalg.solve(self._told(state), cause)) * dt / LEAST_HAND
-        short = bool((lost > np.maximum(caused, ESCAPES * self._table[VELOCITY_LIMIT])).any())
-        if short:
-            self._apart = 0
-        return short
+        if (self._lost > caused).sum() < min(SEVERAL, caused.size):
+            return False
+        self._apart = 0
+        return True
 
     def _catch_up(self, state: ArmState, dt: float) -> None:
         """Let ``z`` and ``w`` be those of the last sample, as far as it does not matter when efforts changed."""
@@ -320,6 +320,19 @@ class ObservedDynamics:
         part /= part + unsure @ unsure + (NOISE / dt) ** 2
         self._memory[Z] += part * (a - self._memory[Z])
         self._memory[W] += part * (u - self._memory[W])
+
+
+@kernel
+def _loses(memory: Array, table: Array, velocity: Array, dt: float, lost: Array) -> bool:
+    """Write the speeds (n,) that joints lost beyond ``z``, 0 where it is next to nothing; return whether one did."""
+    found = False
+    for i in range(velocity.shape[0]):
+        before = memory[VELOCITY, i]
+        lost[i] = abs(velocity[i] - before - memory[Z, i] * dt)
+        if abs(velocity[i]) > abs(before) or lost[i] <= ESCAPES * table[VELOCITY_LIMIT, i]:
+            lost[i] = 0.0
+        found = found or lost[i] > 0.0
+    return found
 
 
 @kernel

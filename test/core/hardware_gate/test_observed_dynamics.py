@@ -205,9 +205,9 @@ def test_while_an_arm_falls_under_steady_efforts_the_last_sample_counts_in_full_
     assert np.abs(doubtful.mean - measured).max() > 0.1 * np.abs(measured).max()
 
 
-@pytest.mark.parametrize("joints", [slice(0, 6), slice(2, 3)], ids=["all", "one"])
-def test_a_joint_that_loses_its_speed_without_a_cause_says_nothing_of_what_efforts_do(joints):
-    """It hit something, or its reading changed its scale: the efforts that are right are those of before."""
+@pytest.mark.parametrize("joints", [slice(0, 6), slice(2, 4)], ids=["all", "two"])
+def test_joints_that_lose_their_speed_without_a_cause_say_nothing_of_what_efforts_do(joints):
+    """The arm hit something, or readings changed their scale: the efforts that are right are those of before."""
     arm = Loaded()
     arm.v = np.full(6, 0.5)
     observed = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD)
