@@ -29,6 +29,10 @@ is not there any more, mixed with what was seen since, would throw the arm later
 the arm moves: if others hold it, as a brake, changes of the efforts move nothing, which looks like an inertia beyond
 measure.
 
+Where SEVERAL joints lose speed at once by more than the efforts can cause, the arm hit something, or the velocities
+changed their scale. Neither tells what efforts do, so this sample is left out, and for FILTER samples no load is
+learned; nor is one while velocities and positions contradict each other.
+
 The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
 ``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . G^-1 y)`` is 1 for the right
 inertia. Above STRONG ``s`` falls fast (a hand lighter than told, which no hand with a load is), below WEAK it rises
@@ -300,7 +304,7 @@ class ObservedDynamics:
         self._memory[PROFILE] = np.clip(state.velocity, -self._table[VELOCITY_LIMIT], self._table[VELOCITY_LIMIT])
 
     def _stopped_short(self, state: ArmState, cause: Array, dt: float) -> bool:
-        """Return whether joints lost speed at once without a cause (n,): they hit something, or changed their scale."""
+        """Return whether joints lost speed at once without a cause (n,): a blow, or readings of another scale."""
         self._apart += 1
         if self._apart <= FILTER or not _loses(self._memory, self._table, state.velocity, dt, self._lost):
             return False

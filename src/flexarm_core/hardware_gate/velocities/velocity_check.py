@@ -58,6 +58,7 @@ class VelocityCheck:
         """Return the first joint whose position and velocity contradict each other ``dt`` [s] after a state, or -1."""
         longest, self._last = max(LONGEST, USUAL * self._last), number("dt", dt)
         if dt > longest:
+            self.doubted = False
             return -1
         parts = before.position, before.velocity, state.position, state.velocity
         found = int(_add(self._table, *parts, self._last, self._memory))
