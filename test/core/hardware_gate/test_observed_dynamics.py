@@ -223,6 +223,24 @@ def test_joints_that_lose_their_speed_without_a_cause_say_nothing_of_what_effort
         observed.observe(arm.state, bears)
 
 
+@pytest.mark.parametrize(("joints", "counts"), [(slice(2, 3), True), (slice(2, 4), False)], ids=["one", "two"])
+def test_after_joints_that_lose_their_speed_no_load_is_learned_for_some_samples_but_one_joint_alone_counts(
+    joints, counts
+):
+    """Efforts move nothing afterwards, which would look like a load; one joint that is stopped is an answer to them."""
+    rng, arm = np.random.default_rng(0), Loaded()
+    arm.v = np.full(6, 0.5)
+    observed = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD)
+    bears = np.asarray(pin.nonLinearEffects(arm.real, arm.data, arm.q, arm.v))
+    fall(observed, arm, [bears] * 20)
+    arm.v[joints] /= 6.0
+    for k in range(6):
+        arm.tick += 1
+        observed.observe(arm.state, bears + k * 0.1 * arm.told.effort_limit * rng.normal(size=6))
+    assert observed._load._state.number[0] == (26.0 if counts else 20.0)  # observations of a load
+    assert (np.abs(observed.mean).max() > 10.0) == counts
+
+
 def test_a_change_of_efforts_that_may_not_have_acted_yet_is_not_taken_to_have_caused_the_motion():
     """An arm falls, and the effort that bears it acts a sample late: it must not seem to do nothing."""
     arm = Loaded(10.0)
