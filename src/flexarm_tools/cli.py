@@ -26,6 +26,7 @@ from flexarm_tools.commands import (
     sweep,
     view,
 )
+from flexarm_tools.commands.once import Once
 from flexarm_tools.process.end_request import InterruptedRunError
 from flexarm_tools.process.exit_status import EXIT_ERROR, EXIT_INTERRUPTED
 
@@ -80,6 +81,7 @@ def run_command(arguments: list[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         sub = commands.add_parser(name, help=command.HELP)
+        sub.register("action", None, Once)
         command.add_arguments(sub)
         if name in READS_ROBOTS:
             sub.add_argument(

@@ -116,6 +116,16 @@ def test_a_lift_that_is_elsewhere_than_told_keeps_the_arm_from_starting_and_a_he
     live.wait_for_diagnostic("hardware_gate", "joint 'lift' is at 0.4")
 
 
+def test_a_joint_that_is_read_is_no_joint_of_the_arm_unless_it_lies_under_it(live, shared):
+    """One in the middle would be left out of every command; the first of all is taken for a lift, which is told."""
+    live.start("hardware_gate", shared, transitions=())
+    said = "read_joints: 'joint2' is a joint of the arm, between 'joint1' and 'tool0', and nobody would drive it"
+    live.refuses("hardware_gate", {"read_joints": ["joint2"]}, said)
+    live.graph.set_parameters("hardware_gate", {"read_joints": ["joint1"]})
+    live.graph.transition("hardware_gate", "configure")
+    live.wait_for_diagnostic("hardware_gate", "configured; read, and so not driven: joint1")
+
+
 DOWN = {"lockstep": True, "use_sim_time": True, "gravity": [0.0, -9.81, 0.0]}
 
 

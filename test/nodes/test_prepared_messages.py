@@ -218,6 +218,12 @@ def test_joint_states_from_bytes_are_checked_like_messages(readings):
         assert (sample.deflection.tolist(), sample.deflection_rate.tolist()) == ([0.0], [0.5])
     with pytest.raises(InputError, match="joint state position of joint2 is not finite"):
         readings.joints(state(3, names, [0.0, 1.0, np.nan, 3.0], effort=[np.nan, 4.0, 5.0, 6.0]))
+    for huge in (1e100, -1e300):  # the squares of the first are finite
+        said = f"^joint state position of joint2 is {huge:.3g}: no joint has that; is it a number never set"
+        with pytest.raises(InputError, match=said.replace("+", "\\+")):
+            readings.joints(state(3, names, [0.0, 1.0, huge, 3.0], effort=[np.nan, 4.0, 5.0, 6.0]))
+    with pytest.raises(InputError, match="joint state velocity of joint1 is 1e\\+12, joint3 is -2e\\+09: no joint"):
+        readings.joints(state(3, names, [0.0, 1.0, 2.0, 3.0], [0.0, 1e12, 0.0, -2e9]))
     with pytest.raises(InputError, match="lacks joint3"):
         readings.joints(state(4, names[:3], [0.0, 1.0, 2.0]))
     with pytest.raises(InputError, match="4 names and 3 velocity values"):

@@ -19,11 +19,11 @@ from flexarm_core.robot.description import Beam
 from flexarm_core.robot.dynamics_check import impossible_inertia
 from flexarm_core.robot.load import load_robot_description
 from flexarm_core.robot.urdf_reader import parse_robot_description
-from flexarm_tools.check import first_run
+from flexarm_tools.check import first_run, start
 from flexarm_tools.check.arm import Arm, find_arm
 from flexarm_tools.check.check import check_modal_data, check_robot
 from flexarm_tools.check.description import description_steps
-from flexarm_tools.check.dry_run import dry_run
+from flexarm_tools.check.dry_run import DryRun, dry_run
 from flexarm_tools.check.repair import nearest_inertia, repair
 from flexarm_tools.check.start import scenario_text
 from flexarm_tools.metrics.figures import compute_figures
@@ -621,6 +621,41 @@ def test_a_makers_floating_root_is_an_elastic_base_by_name(tmp_path, arm_on_ship
     study.write_text(text.replace("elastic: {afloat_x: 20000.0", "elastic: {afloat_q: 20000.0"))
     with pytest.raises(ConfigError, match="elastic: 'afloat_q' is not a joint that moves.*|afloat_x' has no stiffness"):
         load_scenario(study)
+
+
+@pytest.mark.parametrize(("stiffness", "instead"), [(1e-300, "write 0 if it floats"), (1e15, "make it fixed or hold")])
+def test_a_spring_that_cannot_be_meant_is_an_error_with_the_range_that_can(arm_on_ship, tmp_path, stiffness, instead):
+    springs = {"afloat_x": (stiffness, 0.0)}
+    said, usable = check_robot(arm_on_ship, write=tmp_path / "study.yaml", springs=springs)
+    assert (
+        not usable and f"error: elastic joint 'afloat_x': with a stiffness of {stiffness:g} N/m the 107 kg" in said
+    ), said
+    assert instead in said and "Hz; it may be 4.2e-15 to 3.8e+10 N/m (usual: 4.2e+03 to 3.8e+06, 1 to 30 Hz)" in said
+
+
+def test_a_base_that_nothing_holds_is_asked_for_its_spring_or_for_what_measures_it(arm_on_ship, monkeypatch):
+    tried = []
+    monkeypatch.setattr(start, "dry_run", lambda scenario: tried.append(scenario.gravity) or DryRun("not tried"))
+    said, usable = check_robot(arm_on_ship, springs={"afloat_z": (0.0, 0.0)})
+    assert usable and set(map(tuple, tried)) == {(0.0, 0.0, 0.0)}
+    assert (
+        "tried: no spring holds afloat_z (stiffness 0) against the weight: give the stiffness of one that does" in said
+    )
+    assert "or one on wheels, whose pose and twist somebody measures: base_odometry tells them to the stages" in said
+
+
+def test_a_spring_beside_the_arm_is_warned_of(tmp_path):
+    """A panel that swings on the base of the arm, which is no base under it."""
+    panel = """<link name="panel"><inertial><mass value="3"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
+      </inertial></link><joint name="hinge" type="revolute"><parent link="{}"/><child link="panel"/><axis xyz="0 1 0"/>
+      <limit lower="-1" upper="1" velocity="9" effort="0"/></joint>"""
+    text = load_robot_description(URDF / "arm_6r.urdf.xacro")
+    path = tmp_path / "panel.urdf"
+    path.write_text(text.replace("</robot>", panel.format(parse_robot_description(text).root) + "</robot>"))
+    said, usable = check_robot(path, "tool0", first_run=False, springs={"hinge": (900.0, 1.0)})
+    assert (
+        usable and "warning: hinge carries no joint of the arm: what swings there counts as a direction of" in said
+    ), said
 
 
 @pytest.mark.parametrize("springs", [{}, {"afloat_x": (2e4, 100.0)}])

@@ -122,6 +122,25 @@ def test_a_bad_node_parameter_ends_the_run_with_its_reason(tmp_path, capfd):
         run_command(["run", str(path), "--report", str(tmp_path / "out")])
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("check a.urdf --tool-frame flange --tool-frame tip", "--tool-frame is given twice: flange, tip"),
+        ("check a.urdf --hold lift:=0.1 --hold head:=1 --hold lift:=0.2", "--hold lift is given twice: 0.1, 0.2"),
+        ("check a.urdf --elastic x:=1,2 --elastic x:=3", "--elastic x is given twice: 1.0 2.0, 3.0 0.0"),
+        ("check a.xacro size:=1 color:=red size:=2", "argument size is given twice: 1, 2"),
+        ("sweep none.yaml --workers 3 --out a --workers 4", "--workers is given twice: 3, 4"),
+        ("faults --show none --kind a b --kind c", "--kind is given twice: a b, c"),
+        ("modes a.inp --inboard A --rpy 0 0 0 --rpy 0 0 1", "--rpy is given twice: 0.0 0.0 0.0, 0.0 0.0 1.0"),
+    ],
+)
+def test_an_option_that_is_given_twice_is_an_error(given, said, capsys):
+    """The last one would win without a word."""
+    with pytest.raises(SystemExit) as ended:
+        run_command(given.split())
+    assert ended.value.code == 2 and said in capsys.readouterr().err
+
+
 def test_an_unknown_demo_lists_those_there_are():
     done = flexarm("demo", "ballet")
     assert done.returncode == 2

@@ -326,6 +326,17 @@ class RobotDescription:
         """Names of the elastic joints without a spring, in whose directions the base floats freely."""
         return tuple(joint.name for joint in self.elastic if joint.stiffness == 0.0)
 
+    @property
+    def beside_arm(self) -> tuple[str, ...]:
+        """Names of the elastic joints that carry no joint of the arm: what swings there is no base under it."""
+        inboard, under = {joint.child: joint for joint in self.joints.values()}, set()
+        for name in self.actuated:
+            link = self.joints[name].parent
+            while link in inboard:
+                under.add(inboard[link].name)
+                link = inboard[link].parent
+        return tuple(joint.name for joint in self.elastic if joint.name not in under)
+
     def require_springs(self, what: str) -> None:
         """Raise ConfigError if the base floats freely in a direction, for what needs a position of rest.
 

@@ -1,4 +1,7 @@
-"""Checks of a description for dynamics: mass for every movable joint, physical inertias, motors that give something."""
+"""Checks of a description for dynamics: mass for every movable joint, physical inertias, motors that give something.
+
+Springs that are too soft or too stiff to be meant are found, too (:mod:`spring_bounds`).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import numpy as np
 
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.description import Joint, Link, RobotDescription
+from flexarm_core.robot.spring_bounds import stiffness_errors
 from flexarm_core.types import Array
 
 TRIANGLE = 1e-3  # relative tolerance of the triangle inequality, for rounding in files
@@ -46,7 +50,7 @@ def dynamics_errors(description: RobotDescription) -> list[RobotDescriptionError
         for name in description.actuated
         if not joints[name].effort_limit > 0.0
     ]
-    return errors
+    return errors + stiffness_errors(description)
 
 
 def with_shared_inertia(description: RobotDescription) -> dict[str, Link]:

@@ -110,7 +110,8 @@ def actuated_joints(
         raise RobotDescriptionError(
             "; ".join(f"joint '{name}' moves joints of the arm but is neither actuated nor elastic" for name in free)
             + ": give it a <command_interface> in <ros2_control> or an <elastic_joint> in <flexibility>; or hold it at"
-            f" a position (robot: {{held: {{{free[0]}: 0.0}}}} in a scenario), or make it fixed",
+            f" a position (robot: {{held: {{{free[0]}: 0.0}}}} in a scenario), let nodes read it (read_joints), or make"
+            " it fixed",
             joint=free[0],
         )
     return tuple(actuated)

@@ -87,6 +87,7 @@ def held_positions(
     outside: Collection[str],
     wanted: Mapping[str, float | None],
     initial: Mapping[str, float],
+    read: Collection[str] = (),
 ) -> dict[str, float]:
     """Return the position of every held joint [rad | m], in tree order.
 
@@ -99,20 +100,22 @@ def held_positions(
         outside: joints outside of the arm.
         wanted: positions of joints that are to be held, wherever they are, by name [rad | m]; None: as if not wanted.
         initial: ``initial_value`` of joints in ``<ros2_control>`` by name [rad | m].
+        read: names of ``wanted`` that are to be read, for messages.
 
     Raises:
         RobotDescriptionError: a wanted joint does not exist, is fixed or elastic or follows another one, or the
             position is beyond its limits.
     """
     for name, position in wanted.items():
-        joint = joints.get(name)
+        joint, asked, act = joints.get(name), *(("read_joints", "read") if name in read else ("held", "hold"))
         if joint is None or joint.kind == "fixed":
             listed = ", ".join(other for other, joint in joints.items() if joint.kind != "fixed")
-            raise RobotDescriptionError(f"held: '{name}' is not a joint that moves; these do: {listed}")
+            raise RobotDescriptionError(f"{asked}: '{name}' is not a joint that moves; these do: {listed}")
         if name in springs:
-            raise RobotDescriptionError(f"held: joint '{name}' is elastic: remove its <elastic_joint>", joint=name)
+            instead = "remove its <elastic_joint>" if act == "hold" else "it is measured as such, and need not be read"
+            raise RobotDescriptionError(f"{asked}: joint '{name}' is elastic: {instead}", joint=name)
         if joint.mimic:
-            raise RobotDescriptionError(f"held: joint '{name}' follows '{joint.mimic}': hold that one", joint=name)
+            raise RobotDescriptionError(f"{asked}: joint '{name}' follows '{joint.mimic}': {act} that one", joint=name)
         if position is not None and not joint.lower <= position <= joint.upper:  # also if it is not a number
             raise RobotDescriptionError(
                 f"held: joint '{name}' cannot be at {position}, its limits are [{joint.lower:g}, {joint.upper:g}]",

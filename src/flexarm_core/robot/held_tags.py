@@ -13,8 +13,9 @@ import numpy as np
 
 from flexarm_core.entrance import number
 from flexarm_core.errors import RobotDescriptionError
-from flexarm_core.robot.description import HeldJoint, Joint
+from flexarm_core.robot.description import HeldJoint, Joint, RobotDescription
 from flexarm_core.robot.held_joints import MOVING_PARTS, moved, numbers, read_origin, set_origin
+from flexarm_core.robot.kinematic_chain import joints_inboard
 from flexarm_core.robot.xml_reader import read_robot_xml
 
 AXIAL = ("revolute", "continuous", "prismatic")  # types of joints that one position moves
@@ -120,6 +121,34 @@ def check_readable(held: Mapping[str, HeldJoint], names: Iterable[str]) -> None:
             raise RobotDescriptionError(f"read_joints: joint '{name}' is {one.kind}, one position does not tell where")
         if one.leader != name:
             raise RobotDescriptionError(f"read_joints: joint '{name}' follows '{one.leader}': read that one")
+
+
+def taken_from_arm(text: str, description: RobotDescription, names: Iterable[str], tool_frame: str) -> tuple[str, ...]:
+    """Return which joints are not of the arm only because they are to be read: as described, they would be driven.
+
+    Args:
+        text: text that was read.
+        description: what was read, with these joints to be read.
+        names: names of the joints to be read.
+        tool_frame: tool link.
+
+    Raises:
+        RobotDescriptionError: such a joint lies between joints of the arm and the tool. A lift lies under them.
+    """
+    before = read_told(read_robot_xml(text))
+    lost = tuple(name for name in names if name not in before and name not in description.outside)
+    to_tool = {joint.name for joint in joints_inboard(description, tool_frame, "")}
+    for name in lost:
+        under = joints_inboard(description, description.joints[name].parent, "")
+        arm = [joint.name for joint in under if joint.driver in description.actuated]
+        if name in to_tool and arm:
+            raise RobotDescriptionError(
+                f"read_joints: '{name}' is a joint of the arm, between '{arm[-1]}' and '{tool_frame}', and nobody would"
+                " drive it: joints of the arm are always read; name only others, as a lift or fingers, or hold it by"
+                f" name, too (robot: {{held: {{{name}: POSITION}}}} in a scenario)",
+                joint=name,
+            )
+    return lost
 
 
 def place_held(text: str, positions: Mapping[str, float]) -> str:

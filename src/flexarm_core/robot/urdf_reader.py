@@ -83,10 +83,11 @@ def parse_robot_description(
     initial = initial_positions(element)
     told = read_told(element)
     wanted: dict[str, float | None] = dict(held or {})
-    if unfixed := [name for name in read if name not in told and name not in wanted]:
+    unfixed = [name for name in read if name not in told and name not in wanted]
+    if unfixed:
         apart = joints_outside(joints, springs, commanded)
         wanted |= dict.fromkeys(name for name in unfixed if name not in apart)
-    named = held_positions(joints, springs, (), wanted, initial)
+    named = held_positions(joints, springs, (), wanted, initial, unfixed)
     described = dict(joints)
     joints |= {name: fixed_joint(joints[name], position) for name, position in named.items()}
     outside = joints_outside(joints, springs, [name for name in commanded if joints[name].kind != "fixed"])
@@ -98,6 +99,11 @@ def parse_robot_description(
         text = write_held(element, joints, new)
         told |= new
     check_readable(told, read)
+    if unfixed and all(joint.kind == "fixed" for joint in joints.values()):
+        raise RobotDescriptionError(
+            "read_joints names all joints that move, so that none is left to drive: name those that are not of the arm;"
+            " joints of the arm are always read"
+        )
     immovable = [error for joint in joints.values() if (error := _immovable(joint)) is not None]
     if immovable:
         raise RobotDescriptionError("; ".join(map(str, immovable)), joint=immovable[0].joint)

@@ -27,6 +27,7 @@ NO_VELOCITY = (
     "joint state has no velocity, and positions give none: it is the first one behind a gap, its stamp is not newer, or"
     " velocity_window is 0"
 )
+LARGEST_VALUE = 1e9  # [rad | m], [rad/s | m/s], [N*m | N]
 _JOINT_REFERENCE_FIELDS = ("position", "velocity", "acceleration", "effort", "friction")
 
 
@@ -107,16 +108,19 @@ class Orientation(Sequence[float]):
         return np.array([*map(quaternion_of, self._rotation)] if several else quaternion_of(self._rotation), dtype)
 
 
-def check_finite(field: str, values: Array, names: Sequence[str]) -> None:
-    """Reject a field of a joint state whose values (k,) are not all finite.
+def check_values(field: str, values: Array, names: Sequence[str]) -> None:
+    """Reject a field of a joint state whose values (k,) are not all finite, or are larger than any can be.
 
     Raises:
-        InputError: names the joints whose values are not finite.
+        InputError: names the joints whose values are not finite, or too large.
     """
-    given = values.tolist()
-    if not all(map(math.isfinite, given)):
-        bad = [name for name, value in zip(names, given, strict=True) if not math.isfinite(value)]
+    given = dict(zip(names, values.tolist(), strict=True))
+    if all(-LARGEST_VALUE <= value <= LARGEST_VALUE for value in given.values()):
+        return
+    if bad := [name for name, value in given.items() if not math.isfinite(value)]:
         raise InputError(f"joint state {field} of {', '.join(bad)} is not finite")
+    absurd = [f"{name} is {value:.3g}" for name, value in given.items() if abs(value) > LARGEST_VALUE]
+    raise InputError(f"joint state {field} of {', '.join(absurd)}: no joint has that; is it a number never set?")
 
 
 class JointStateSelector:
@@ -153,7 +157,7 @@ class JointStateSelector:
                 raise InputError(f"joint state has {len(names)} names and {value.size} {field} values")
         position, velocity = position[self._index], velocity[self._index]
         for field, value in (("position", position), ("velocity", velocity)):
-            check_finite(field, value, self._names)
+            check_values(field, value, self._names)
         return position, velocity
 
     def _learn(self, names: Sequence[str]) -> None:

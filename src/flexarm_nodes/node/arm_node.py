@@ -33,7 +33,7 @@ from flexarm.msg import FlexibleState, JointReference
 from flexarm_core.errors import ConfigError, FlexarmError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.description import RobotDescription
-from flexarm_core.robot.held_tags import place_held
+from flexarm_core.robot.held_tags import place_held, taken_from_arm
 from flexarm_core.robot.limits_not_kept import limits_not_kept
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.messages.cdr import message_reader
@@ -192,6 +192,7 @@ class ArmNode(LifecycleNode):
             reads = [name for name in values["read_joints"] if name] if self.READS_JOINTS else []
             description = parse_robot_description(text, massless=self.MASSLESS, read=reads)
             model = described_arm(values, description)
+            taken = taken_from_arm(text, description, reads, model.tool_frame) if reads else ()
             self.is_foreign = ForeignJoints((*model.joint_names, *model.elastic_joint_names))
             self._held_joints = HeldPositions(model, reads) if description.held else None
             self._text, self._placed = description.text, {name: description.held[name].position for name in reads}
@@ -210,6 +211,7 @@ class ArmNode(LifecycleNode):
         self.table.on_change(self.change)
         fixed = ", ".join(f"{name} at {position:g}" for name, position in description.outside.items())
         note = f"; not of the arm, read as fixed: {fixed}" if fixed else ""
+        note += f"; read, and so not driven: {', '.join(taken)}" if taken else ""
         note += "".join(f"; {said}" for said in limits_not_kept(model)) if self.KEEPS_LIMITS else ""
         self.diagnostics.announce(OK, f"configured{note}", anew=True)
         return super().on_configure(state)

@@ -14,6 +14,7 @@ from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.dynamics_check import massless_joints
 from flexarm_core.robot.extensions_reader import sensors_without_frame
+from flexarm_core.robot.spring_bounds import stiffness_errors
 from flexarm_tools.check.description import state_at
 from flexarm_tools.check.step import CheckStep, Finding
 from flexarm_tools.gazebo.model import gazebo_losses, gazebo_model
@@ -54,11 +55,23 @@ def _flexibility(model: ArmModel, flexible: dict[str, ModalData]) -> CheckStep:
         free = description.free
         if free:
             findings.append(
-                Finding(f"{', '.join(free)}: stiffness 0, a base that floats freely; for use without gravity")
+                Finding(
+                    f"{', '.join(free)}: stiffness 0, a base that floats freely, for use without gravity; or one on"
+                    " wheels, whose pose and twist somebody measures: base_odometry tells them to the stages, see"
+                    " docs/hardware.md"
+                )
             )
         elif frequencies[0] == 0.0:
             findings.append(Finding("warning: the base falls over under its weight: its springs are too soft"))
         findings += [] if free else _sag(model)
+    findings += [
+        Finding(
+            f"warning: {name} carries no joint of the arm: what swings there counts as a direction of its base, to be"
+            f" measured and kept at rest as the others; if nothing does, hold it (--hold {name}:=0) and give no spring"
+        )
+        for name in description.beside_arm
+    ]
+    findings += [Finding(f"error: {error}") for error in stiffness_errors(description)]
     undamped = [elastic.name for elastic in description.elastic if elastic.damping == 0.0 < elastic.stiffness]
     if undamped:
         findings.append(Finding(f"warning: no damping of {', '.join(undamped)}: what swings there swings for ever"))

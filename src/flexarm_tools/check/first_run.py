@@ -139,7 +139,12 @@ def _resting_postures(model: ArmModel, postures: Array) -> list[ArmState]:
         with suppress(RobotDescriptionError):  # the base is too soft for this posture
             states.append(resting_state(model, q))
     if not states:
-        raise RobotDescriptionError("the springs of the base cannot carry the arm in any posture that was tried")
+        free = model.description.free
+        raise RobotDescriptionError(
+            f"no spring holds {', '.join(free)} (stiffness 0) against the weight: give the stiffness of one that does"
+            if free
+            else "the springs of the base cannot carry the arm in any posture that was tried: make them stiffer"
+        )
     lower, upper = (
         np.array([getattr(model.description.joints[name], side) for name in model.elastic_joint_names])
         for side in ("lower", "upper")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,13 +14,21 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import yaml
 
-from flexarm_core.errors import ConfigError, FlexarmError
+from flexarm_core.errors import ConfigError, FlexarmError, RobotDescriptionError
 from flexarm_core.flexible_dynamics.modal_data import ModalData
 from flexarm_core.robot.added_springs import Springs
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import Array
 from flexarm_sim.backends import make_backend
 from flexarm_tools.check.dry_run import DryRun, dry_run
-from flexarm_tools.check.first_run import LARGEST_ACCELERATION, SAMPLES_PER_PERIOD, FirstRun, clear_postures, first_runs
+from flexarm_tools.check.first_run import (
+    LARGEST_ACCELERATION,
+    SAMPLES_PER_PERIOD,
+    FirstRun,
+    Gravity,
+    clear_postures,
+    first_runs,
+)
 from flexarm_tools.check.posture import RobotBodies
 from flexarm_tools.check.step import CheckStep, Finding
 from flexarm_tools.graph.packages import Packages
@@ -109,7 +117,7 @@ def propose(
         for gravity in (STANDARD_GRAVITY, WEIGHTLESS):
             weighed = ArmModel(model.description, model.tool_frame, gravity)
             best, shares, compared = None, list[float](), -1  # compared: newest start posture
-            for run in first_runs(weighed, gravity, flexible, postures):
+            for run in _possible(weighed, gravity, flexible, postures, refused):
                 inside = run.stages == "null_space"
                 if inside and (run.choice == compared or (run.choice > 0 and compared < 0)):
                     continue  # a smaller motion gains no more; other postures are tried only if the first one can move
@@ -134,6 +142,16 @@ def propose(
             if best is not None:
                 return Proposal(best, weighed, bodies, tuple(refused), tuple(shares), joint_limits)
     return Proposal(None, model, bodies, tuple(refused))
+
+
+def _possible(
+    model: ArmModel, gravity: Gravity, flexible: dict[str, ModalData], postures: Array, refused: list[str]
+) -> Iterator[FirstRun]:
+    """Yield first runs (:func:`first_runs`); where the base cannot carry the arm there is none, and that is noted."""
+    try:
+        yield from first_runs(model, gravity, flexible, postures)
+    except RobotDescriptionError as error:
+        refused.append(str(error))
 
 
 def _share(found: DryRun, plain: DryRun) -> float:
@@ -204,7 +222,8 @@ def start_steps(
     remarks += [f"  instead of {reason}" for reason in proposal.refused[-1:] if not proposal.shares]
     warnings = []
     if run.gravity == WEIGHTLESS:
-        warnings.append(Finding("warning: without gravity, since no run under gravity was found: see above"))
+        reason = "; ".join(proposal.refused[:1]) or "see above"
+        warnings.append(Finding(f"warning: without gravity, since no run under gravity was found: {reason}"))
     if write is not None:
         scenario = Finding(f"written to {write}: to run it, `flexarm run {write}`")
     else:

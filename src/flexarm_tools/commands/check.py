@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from flexarm_core.errors import ConfigError
+from flexarm_tools.commands.once import NamedOnce
 from flexarm_tools.commands.xacro_arguments import add_xacro_arguments
 from flexarm_tools.process.exit_status import EXIT_FAILED
 
@@ -20,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tool-frame", default="", metavar="LINK")
     parser.add_argument(
         "--hold",
-        action="append",
+        action=NamedOnce,
         default=[],
         type=_position,
         metavar="JOINT:=POSITION",
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--elastic",
-        action="append",
+        action=NamedOnce,
         default=[],
         type=_spring,
         metavar="JOINT:=STIFFNESS[,DAMPING]",

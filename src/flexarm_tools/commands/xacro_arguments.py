@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 
+from flexarm_tools.commands.once import NamedOnce
+
 
 def add_xacro_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare them as the last positional arguments; they are stored in ``options.arguments``."""
-    parser.add_argument("arguments", nargs="*", type=_assignment, metavar="NAME:=VALUE", help="xacro arguments")
+    parser.add_argument(
+        "arguments", nargs="*", action=NamedOnce, type=_assignment, metavar="NAME:=VALUE", help="xacro arguments"
+    )
 
 
 def _assignment(text: str) -> tuple[str, str]:

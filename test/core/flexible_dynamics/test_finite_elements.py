@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nastran_files import half_of, write_punch
+from nastran_files import BinaryFile, half_of, write_punch
 from scipy import linalg, sparse
 
 from flexarm_core.errors import InputError
@@ -114,6 +114,16 @@ def test_a_punch_file_of_nastran_is_read(bar, tmp_path):
     assert np.allclose(frequencies(reduced_body(model, root, modes=4)), ALONE, rtol=1e-5)
 
 
+def test_a_binary_file_named_as_a_punch_file_is_no_empty_one(bar, tmp_path):
+    """What DMIGOP2 writes, in units that a deck assigns to a .pch."""
+    write_punch(bar, tmp_path)
+    (tmp_path / "bar.pch").write_bytes(BinaryFile().external([(1, 0.0, 0.0, 0.0)]).data)
+    with pytest.raises(
+        InputError, match="bar.pch' is binary, and a punch file is text: DMIGPCH writes that; what DMIG"
+    ):
+        read_finite_elements(tmp_path / "bar.bdf", units="mm")
+
+
 def test_what_is_wrong_is_said(bar, tmp_path):
     for how, said in (
         ({"inboard": "HINGE"}, "there is no node set 'HINGE'; there are: ALL, ROOT, TIP"),
@@ -144,6 +154,8 @@ def test_what_is_wrong_is_said(bar, tmp_path):
         ("turned.inp", "*NODE\n1, 1, 0, 0\n*TRANSFORM, NSET=A\n", "TRANSFORM, NSET=A is not followed"),
         ("parts.inp", "*NODE\n1, 1, 0, 0\n*NODE\n1, 2, 0, 0\n", "line 4: node 1 is also elsewhere"),
         ("moved.inp", "*NODE\n1, 1, 0\n*INSTANCE, NAME=A, PART=A\n0, 0, 9\n", "line 4: a moved .INSTANCE"),
+        ("binary.inp", "*NODE\n\0\1", "binary.inp' is binary, and an input deck is text$"),
+        ("binary.bdf", "GRID\0", "binary.bdf' is binary, and a file of this kind is text: .* its name ends with .op2$"),
         ("basic.bdf", "GRDSET,,7\nGRID,1,,0.,0.,0.\n", "GRDSET: write all in the basic"),
     ):
         if text is not None:

@@ -11,7 +11,7 @@ import robots
 
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.arm_model import ArmModel
-from flexarm_core.robot.held_tags import place_held
+from flexarm_core.robot.held_tags import place_held, taken_from_arm
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState
 
@@ -255,10 +255,11 @@ def test_held_joints_are_placed_where_they_are_measured(told: dict[str, float]) 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("finger_9", "read_joints: 'finger_9' is not a joint that can be held|held: 'finger_9' is not a joint"),
-        ("finger_2", "follows 'finger_1'"),
+        ("finger_9", "^read_joints: 'finger_9' is not a joint that moves"),
+        ("finger_2", "^read_joints: joint 'finger_2' follows 'finger_1': read that one$"),
         ("afloat", "read_joints: joint 'afloat' is floating, one position does not tell where"),
-        ("base_x", "joint 'base_x' is elastic"),
+        ("base_x", "^read_joints: joint 'base_x' is elastic: it is measured as such, and need not be read$"),
+        ("tool_joint", "^read_joints: 'tool_joint' is not a joint that moves"),
     ],
 )
 def test_what_cannot_be_read_is_said(planar_3r_text: str, name: str, said: str) -> None:
@@ -266,6 +267,31 @@ def test_what_cannot_be_read_is_said(planar_3r_text: str, name: str, said: str) 
     text = with_gripper(planar_3r_text, extra=ship)
     with pytest.raises(RobotDescriptionError, match=said):
         parse_robot_description(text, held={"afloat": 0.0}, read=(name,))
+
+
+def test_a_joint_between_arm_and_tool_is_not_taken_from_the_arm_by_reading_it() -> None:
+    """It would be left out of all commands. A lift under the arm is, which is told, and fingers always are."""
+    arm = with_gripper(robots.find("arm_7r")[0])
+    lift = """<link name="floor"/><joint name="lift" type="prismatic"><parent link="floor"/><child link="{}"/>
+      <axis xyz="0 0 1"/><limit lower="0" upper="1" velocity="1" effort="100"/></joint><ros2_control name="l"
+      type="system"><joint name="lift"><command_interface name="position"/></joint></ros2_control>"""
+    text = arm.replace("</robot>", lift.format(parse_robot_description(arm).root) + "</robot>")
+    order = parse_robot_description(text, massless=True).actuated
+    assert order[:2] == ("lift", "shoulder_yaw") and order[4] == "elbow"
+
+    def taken(text: str, *names: str) -> tuple[str, ...]:
+        return taken_from_arm(text, parse_robot_description(text, massless=True, read=names), names, "tool0")
+
+    assert taken(text, "lift", "finger_1") == ("lift",)
+    assert taken(text, "lift", "shoulder_yaw") == ("lift", "shoulder_yaw")
+    said = "read_joints: 'elbow' is a joint of the arm, between '.*' and 'tool0', and nobody would drive it"
+    for names in (("elbow",), ("lift", "elbow")):
+        with pytest.raises(RobotDescriptionError, match=said):
+            taken(text, *names)
+    locked = parse_robot_description(text, massless=True, held={"elbow": -0.5}).text
+    assert taken(locked, "elbow") == ()
+    with pytest.raises(RobotDescriptionError, match="read_joints names all joints that move, so that none is left"):
+        taken(text, *order, "finger_1")
 
 
 def test_a_leader_that_does_not_exist_hides_nothing_else(planar_3r_text: str) -> None:

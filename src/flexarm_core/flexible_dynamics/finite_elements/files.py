@@ -141,7 +141,17 @@ def _bytes(path: Path, most: int = MOST) -> bytes:
 
 
 def _lines(path: Path) -> list[str]:
-    return _bytes(path).decode("utf-8", errors="replace").splitlines()
+    data = _bytes(path)
+    if b"\0" in data:
+        what = {".pch": "a punch file", ".inp": "an input deck"}.get(path.suffix.lower(), "a file of this kind")
+        nastran = path.suffix.lower() in (*NASTRAN, ".pch")
+        more = (
+            ": DMIGPCH writes that; what DMIGOP2 or OUTPUT2 writes is read if its name ends with .op2"
+            if nastran
+            else ""
+        )
+        raise InputError(f"'{path}' is binary, and {what} is text{more}")
+    return data.decode("utf-8", errors="replace").splitlines()
 
 
 def _table(path: Path, columns: int, separator: str | None) -> Array:

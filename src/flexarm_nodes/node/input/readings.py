@@ -21,7 +21,7 @@ from flexarm_core.turns import TurnCount
 from flexarm_core.types import Array, FlexibleSample, JointReference
 from flexarm_core.types import FlexibleState as FlexibleStateRecord
 from flexarm_nodes.messages.cdr import message_reader, stamp_of
-from flexarm_nodes.messages.conversions import JointStateSelector, check_finite, stamp_to_nanoseconds
+from flexarm_nodes.messages.conversions import LARGEST_VALUE, JointStateSelector, check_values, stamp_to_nanoseconds
 from flexarm_nodes.messages.flexible import (
     imu_from_message,
     moving_base_from_message,
@@ -126,7 +126,7 @@ class SampleReader:
                     f"joint state has {len(message.name)} names and {len(efforts)} effort values; the effort"
                     " that acted is needed: let the joint state broadcaster report effort"
                 )
-            check_finite("effort", sample.effort, self._joint_names)
+            check_values("effort", sample.effort, self._joint_names)
         if numbers is None:
             self._flat.learn(raw)
         return sample
@@ -140,7 +140,7 @@ class SampleReader:
         """
         sample = self._sample(stamp, *numbers)
         given = (*numbers[:2], sample.effort) if self._needs_effort else numbers[:2]
-        return sample if math.isfinite(sum(one.dot(one) for one in given)) else None
+        return sample if sum(one.dot(one) for one in given) <= LARGEST_VALUE**2 else None  # nor if it is NaN
 
     def _learn(self, names: list[str]) -> None:
         """Find the joints in the list of a joint state; the elastic ones need not be there."""
