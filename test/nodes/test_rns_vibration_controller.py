@@ -177,7 +177,7 @@ def test_a_bad_configuration_is_refused_with_its_reason(live, shared):
     for parameters, said in (
         ({"tool_frame": "gripper"}, "'gripper' is not a link"),
         ({"gravity": [0.0, 1.0]}, "gravity must be three numbers"),
-        ({"robot_description": "<robot/>"}, "<robot> without a name"),
+        ({"robot_description": "<robot><link name='a'/></robot>"}, "<robot> without a name"),
     ):
         live.refuses("rns_vibration_controller", parameters, said)
 

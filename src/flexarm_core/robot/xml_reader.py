@@ -69,6 +69,15 @@ def read_robot_xml(text: str, name: str = "", complete: bool = True) -> Element:
         raise RobotDescriptionError(f"robot_description is not XML: {error}") from error
     if element.tag != "robot":
         raise RobotDescriptionError(f"robot_description has root <{element.tag}>, expected <robot>")
+    if (
+        element.find("link") is None
+        and element.find("joint") is None
+        and not any("xacro" in tag.tag for tag in element)
+    ):
+        raise RobotDescriptionError(
+            "robot_description has no <link>: there is no robot in it. A xacro file that only defines a macro expands"
+            " to this: take the file that calls it"
+        )
     if name and not element.get("name"):
         element.set("name", name)
     if not element.get("name"):

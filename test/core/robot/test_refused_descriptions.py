@@ -90,3 +90,10 @@ def test_xacro_is_refused_where_somebody_said_so(tmp_path, monkeypatch):
     monkeypatch.setenv(NO_XACRO, "1")
     with pytest.raises(RobotDescriptionError, match="xacro, a program.*--no-xacro refuses it"):
         load_robot_description(file)
+
+
+def test_a_file_without_a_robot_is_not_asked_for_its_name() -> None:
+    """A maker's xacro file that defines a macro and does not call it, expanded."""
+    for text in ('<robot xmlns:xacro="http://wiki.ros.org/xacro">\n</robot>', '<robot name="ur3"/>'):
+        with pytest.raises(RobotDescriptionError, match="no <link>: there is no robot in it. A xacro file that only"):
+            parse_robot_description(text)
