@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
+import rclpy
 from live import own_domain
 from pipeline_run import drive, gate_stage
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
 
 from flexarm_core.flexible_dynamics.flexible_links import load_flexible_links
 from flexarm_core.path.line import LinePath, LinePathConfig
@@ -20,6 +27,7 @@ from flexarm_core.pipeline.vibration_stage import VibrationStage
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration.controller import VibrationController
 from flexarm_core.robot.arm_model import ArmModel
+from flexarm_nodes.node import topics
 from flexarm_sim.mujoco.backend import MujocoBackend
 from flexarm_sim.plant import Plant, PlantConfig
 from flexarm_sim.pushes import Push
@@ -232,3 +240,55 @@ def test_in_real_time_the_clock_goes_on_whether_or_not_commands_come(tmp_path):
     assert recording.ticks == 750 and recording.lost_samples == 0 and recording.lockstep_timeouts == 0
     assert time.monotonic() - began > 3.0
     assert np.isfinite(recording.tick_latency).any()  # how long is the machine's affair: see the metric
+
+
+def test_whoever_draws_the_robot_hears_where_its_links_are(tmp_path):
+    """From description and frames alone, as RViz and Foxglove take them, the tool is where the plant has it."""
+    heard: dict[str, list] = {"/tf": [], "/tf_static": [], "/robot_description": []}
+    context, over = Context(), threading.Event()
+    rclpy.init(context=context)
+    node = rclpy.create_node("viewer", context=context)
+    for topic, kind, quality in (
+        ("/tf", TFMessage, 100),
+        ("/tf_static", TFMessage, topics.LATCHED),
+        ("/robot_description", String, topics.LATCHED),
+    ):
+        node.create_subscription(kind, topic, heard[topic].append, quality)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+
+    def listen() -> None:
+        while not over.is_set():
+            executor.spin_once(timeout_sec=0.05)
+
+    listening = threading.Thread(target=listen)
+    listening.start()
+    try:
+        recording = run(tmp_path, duration=2.0, mode="real_time", rate=250.0)
+    finally:
+        over.set()
+        listening.join()
+        executor.shutdown()
+        node.destroy_node()
+        rclpy.try_shutdown(context=context)
+    model = pin.buildModelFromXML(heard["/robot_description"][0].data)
+    fixed = {one.child_frame_id: one for one in heard["/tf_static"][0].transforms}
+    stamps, apart = [], []
+    for message in heard["/tf"]:
+        links, place, link = (
+            fixed | {one.child_frame_id: one for one in message.transforms},
+            pin.SE3.Identity(),
+            "tool0",
+        )
+        while link in links:
+            one = links[link].transform
+            at, turn = one.translation, one.rotation
+            place = pin.XYZQUATToSE3([at.x, at.y, at.z, turn.x, turn.y, turn.z, turn.w]) * place
+            link = links[link].header.frame_id
+        stamp = message.transforms[0].header.stamp
+        stamps.append(stamp.sec + 1e-9 * stamp.nanosec)
+        tick = int(np.argmin(np.abs(recording.time - stamps[-1])))
+        apart.append(np.abs(place.translation - recording.tool_position[tick]).max())
+        assert link == "world" and model.existFrame("tool0")
+    assert len(stamps) > 20 and np.diff(stamps).min() > 1.0 / 61.0 and max(apart) < 1e-9
+    assert np.ptp(recording.tool_position[:, 0]) > 0.2

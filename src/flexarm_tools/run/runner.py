@@ -36,6 +36,7 @@ from flexarm_tools.process.progress import Progress
 from flexarm_tools.recording.recorder import Outcome, Recorder
 from flexarm_tools.recording.recording import Recording, RunEvent
 from flexarm_tools.run.composition import LOCKSTEP_WAIT, compose_simulation
+from flexarm_tools.run.live_frames import LiveFrames
 from flexarm_tools.run.parameter_file import plain_value, write_parameter_file
 from flexarm_tools.run.stall_watch import Stall, StallWatch
 from flexarm_tools.scenario.scenario import PLANT, EventSpec, NodeSpec, Scenario
@@ -76,6 +77,7 @@ class Runner:
         self._model = ArmModel(robot.description, robot.tool_frame, scenario.gravity)
         self._processes: dict[str, NodeProcess] = {}
         self._listener: McapRecorder | None = None
+        self._frames: LiveFrames | None = None
         self._events: list[RunEvent] = []
         self._deaths: list[str] = []
         self._ended_early = ""
@@ -144,9 +146,15 @@ class Runner:
             self._processes[node.name] = NodeProcess(node.name, node.package, node.executable, arguments, log)
 
     def _describe(self, node: Node) -> None:
-        """Publish the robot description, for recordings, views and RViz."""
+        """Publish the robot description, for recordings, views and RViz, and its frames unless they are recorded here.
+
+        A recording has those of its stamps, not those that came in time.
+        """
         publisher = node.create_publisher(String, topics.ROBOT_DESCRIPTION, topics.LATCHED)
-        publisher.publish(String(data=self._scenario.true_robot.description.text))
+        text = self._scenario.true_robot.description.text
+        publisher.publish(String(data=text))
+        if self._mcap is None:
+            self._frames = LiveFrames(node, text)
 
     def _listen(self, context: Context) -> None:
         """Open the MCAP file before any node publishes.
@@ -207,6 +215,8 @@ class Runner:
         recorder.take(TAKE_PERIOD)
         if self._listener is not None:
             self._listener.poll()
+        if self._frames is not None:
+            self._frames.poll()
         if self._end.made and not self._ended_early:
             self._ended_early = f"interrupted by {self._end.made}"
             raise InterruptedRunError(self._ended_early)
