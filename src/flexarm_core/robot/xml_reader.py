@@ -76,7 +76,7 @@ def read_robot_xml(text: str, name: str = "", complete: bool = True) -> Element:
     ):
         raise RobotDescriptionError(
             "robot_description has no <link>: there is no robot in it. A xacro file that only defines a macro expands"
-            " to this: take the file that calls it"
+            " to this: give the file that calls it"
         )
     if name and not element.get("name"):
         element.set("name", name)
