@@ -12,13 +12,15 @@ import pytest
 from live import own_domain
 from mcap.reader import make_reader
 from mcap_ros2.decoder import DecoderFactory
-from rclpy.serialization import serialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
+from tf2_msgs.msg import TFMessage
 
 from flexarm.msg import FlexibleState, JointReference
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.load import load_robot_description
+from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_nodes.messages.form import Form, Template
 from flexarm_nodes.messages.layout import layout_of
 from flexarm_tools.bag.frames import RobotFrames
@@ -152,6 +154,23 @@ def test_frames_lead_to_the_tool(recorded):
     assert placed[:3, 3] == pytest.approx([point.x, point.y, point.z], abs=1e-9)
     assert len(moving) > 10
     assert not np.allclose(moving[0]["forearm"][1], moving[max(moving)]["forearm"][1], atol=1e-6)
+
+
+def test_robots_with_several_tips_have_frames():
+    """Two arms, or fingers that are no joints of the arm: which of them is the tool does not matter to frames."""
+    two_arms = load_robot_description(URDF.parent / "dual_arm_trep.urdf.xacro")
+    assert len(parse_robot_description(two_arms).tip_links()) == 2
+    finger = '<link name="{0}"/><joint name="of_{0}" type="fixed"><parent link="tool0"/><child link="{0}"/></joint>'
+    fingers = "".join(finger.format(name) for name in ("left", "right")) + "</robot>"
+    one_arm = load_robot_description(URDF).replace("</robot>", fingers).replace("tool0", "flange")
+    for text in (two_arms, one_arm):
+        frames, links = RobotFrames(text), parse_robot_description(text, massless=True).links
+        moving = frames.moving(JointState())
+        assert moving is not None
+        told = [*deserialize_message(frames.static(), TFMessage).transforms]
+        told += deserialize_message(moving, TFMessage).transforms
+        assert len(told) == len(links) - 1
+        assert len({one.child_frame_id for one in told} - set(links)) == 0
 
 
 def test_clock_set_back_and_joints_that_are_not_known():

@@ -45,7 +45,8 @@ class RobotFrames:
         Raises:
             RobotDescriptionError: the description is not usable.
         """
-        self._arm = DeflectedArm(parse_robot_description(text, massless=True))
+        description = parse_robot_description(text, massless=True)
+        self._arm = DeflectedArm(description, description.root)  # no tool: a robot may have several, and none named
         joints = self._arm.description.joints.values()
         self._fixed = [joint for joint in joints if joint.kind == "fixed"]
         self._moving = [joint for joint in joints if joint.kind != "fixed"]
