@@ -69,6 +69,33 @@ def test_a_delay_is_told_if_it_is_not_small_beside_the_time_between_states():
     assert not found.matters
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_drive_that_moves_in_another_way_between_samples_is_not_late(seed):
+    """A simulated position drive at 250 Hz whose share of the way within a period changes, as one with weak motors."""
+    rng, step = np.random.default_rng(seed), 0.004
+    change, begin, told = rng.uniform(0.02, 0.03), rng.uniform(0.4, 0.7), 0
+    found, p, before = VelocityDelay(limits(1)), np.zeros(1), np.zeros(1)
+    for k in range(400):
+        t = k * step
+        v = 0.3 * np.sin(np.pi * np.clip(t - 0.2, 0.0, 1.0)) ** 2 * np.ones(1)
+        share = 0.064 - change * np.clip((t - begin) / 0.2, 0.0, 1.0)
+        p, before = p + 0.5 * (before + v) * step * (1.0 + share) + 6e-4 * (v - before), v
+        found.on_state(ArmState(k * 4_000_000, p, v, np.zeros(0), np.zeros(0)))
+        told += found.matters
+    assert told == 0
+
+
+def test_motions_below_every_encoder_say_nothing():
+    """A joint that rests in a simulation moves by its rounding errors, which are those of the other joints' motion."""
+    rng, found = np.random.default_rng(0), VelocityDelay(limits(1))
+    position, velocity = motion(rng, 1)
+    for k in range(500):
+        t = 0.004 * k
+        p, v = 1e-9 * position(t), 1e-9 * velocity(t - 0.006)
+        found.on_state(ArmState(k * 4_000_000, p, v, np.zeros(0), np.zeros(0)))
+        assert found.measured == 0.0
+
+
 def test_differences_of_positions_over_a_sample_are_late_by_half_of_it():
     found, step = VelocityDelay(limits(1)), 0.004
     position, _ = motion(np.random.default_rng(1), 1)

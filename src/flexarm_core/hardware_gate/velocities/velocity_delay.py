@@ -18,6 +18,8 @@ MEMORY = 0.3  # [s] time constant with which earlier intervals are forgotten
 LEAST = 5.0  # number of intervals before a delay is told
 ALIKE = 1e-3  # share of the changes that the integrals must leave, to tell a delay from a scale
 SURE = 4.0  # standard errors by which a delay must differ from what is believed
+FINEST = 1e-6  # [rad | m] least error of the motion in an interval: smaller motions say nothing
+LIKEST = 0.99  # largest correlation of errors of neighboring intervals that is counted
 SPAN, OLD = 0.002, 0.02  # [s] over which positions are differentiated at least, and at most
 BETTER = 1.25  # multiple of the delay of these velocities that measured ones must have, to be replaced
 KEPT = 16  # states of which the positions are kept
@@ -31,7 +33,10 @@ class VelocityDelay:
     Drives filter velocities, or take them from differences of positions. A velocity that is late by d and wrong by a
     factor, ``(1 + s) v(t) = dp/dt (t - d)``, leaves ``y = p(t + T) - p(t) - z = d x + s z + O(d^2)``, with the change
     of velocity ``x = v(t + T) - v(t)`` and its integral z: d by least squares over many intervals T. So neither a
-    scale nor a position that stands still (``s = -1``) counts as a delay; noise makes d smaller.
+    scale nor a position that stands still (``s = -1``) counts as a delay; noise makes d smaller. What the rest of y is
+    shows how sure d is. If it goes on from interval to interval (correlation r, as of a position drive that moves in
+    another way within each period than the velocities at its ends tell), N intervals count as
+    ``N (1 - r) / (1 + r)``.
 
     Where that is worse, differences of positions over SPAN stand for the velocities: late by half of it.
 
@@ -105,6 +110,9 @@ class _Rows(NamedTuple):
     xy: Annotated[Array, "n"]
     zy: Annotated[Array, "n"]
     yy: Annotated[Array, "n"]
+    rest: Annotated[Array, "n"]  # what d and s left of y in the interval before
+    same: Annotated[Array, "n"]  # fading sums of its square, and of products of two in a row
+    next: Annotated[Array, "n"]
     delay: Annotated[Array, "n"]  # delay that is believed [s]
 
 
@@ -139,6 +147,11 @@ def _compare(
                 late = (r.xy[i] * r.zz[i] - r.zy[i] * r.xz[i]) / det
                 scale = (r.zy[i] * r.xx[i] - r.xy[i] * r.xz[i]) / det
                 rest = max(r.yy[i] - late * r.xy[i] - scale * r.zy[i], 0.0) / (r.intervals[0] - 2.0)
+                left = y - late * x - scale * z
+                r.same[i], r.next[i] = kept * r.same[i] + left * left, kept * r.next[i] + left * r.rest[i]
+                r.rest[i] = left
+                like = min(max(r.next[i] / r.same[i], 0.0), LIKEST) if r.same[i] > 0.0 else 0.0
+                rest = max(rest * (1.0 + like) / (1.0 - like), FINEST * FINEST)
                 unsure = SURE * math.sqrt(rest * r.zz[i] / det)
                 believed = min(max(r.delay[i], late - unsure), late + unsure)
                 r.delay[i] = min(believed, LONGEST) if believed >= SHORTEST else 0.0
