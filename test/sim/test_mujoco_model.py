@@ -93,6 +93,14 @@ def test_half_turns_keep_their_axis(turn: str) -> None:
     assert np.allclose(backend.state().tool_twist_in_world[3:], axis, atol=1e-14)
 
 
+@pytest.mark.parametrize("lacking", [1e-5, 3e-4, 9e-4])
+def test_an_inertia_that_the_reader_bears_as_rounded_has_a_plant(lacking: float) -> None:
+    """Makers write three or four digits; the plant alone refused what model and check had taken."""
+    description = pendulum(principal(0.01, 0.03 * (1.0 + lacking), 0.02))
+    expected = 2.0 * 9.81 * 0.3 / (2.0 * 0.3**2 + 0.03)
+    assert MujocoBackend(description).state().acceleration[0] == pytest.approx(expected, rel=lacking)
+
+
 def test_an_impossible_inertia_names_its_link() -> None:
     with pytest.raises(RobotDescriptionError, match="link 'link': principal inertias 1, 1, 3 .* are of no body"):
         build_model(pendulum(principal(1.0, 1.0, 3.0)))

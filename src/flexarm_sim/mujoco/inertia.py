@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 
 from flexarm_core.errors import RobotDescriptionError
+from flexarm_core.robot.dynamics_check import TRIANGLE
 from flexarm_core.types import Array
 
 MINIMUM_INERTIA = 1e-12  # [kg*m^2] MuJoCo rejects moving bodies below 1e-15; replaces the zeros of a point mass
@@ -48,13 +49,13 @@ def set_inertia(body: mujoco.MjsBody, link: str, mass: float, center_of_mass: Ar
     if moments[2] - moments[0] < 1e-12 * moments[2]:
         axes = np.eye(3)  # a sphere has no preferred axes: avoid round-off
     lacking = moments[2] - moments[0] - moments[1]
-    if lacking > 1e-6 * moments[2]:
+    if lacking > TRIANGLE * moments[2]:  # what the reader of the description bears is borne here, too
         raise RobotDescriptionError(
             f"link '{link}': principal moments of inertia {moments} break the triangle inequality (the largest"
             " exceeds the sum of the others): no body of positive mass has them, correct <inertia>"
         )
     moments = np.maximum(moments, MINIMUM_INERTIA)
-    moments[2] = min(moments[2], moments[0] + moments[1])  # flat bodies reach this bound, and round-off exceeds it
+    moments[2] = min(moments[2], moments[0] + moments[1])  # flat bodies reach this bound, and rounding exceeds it
     if np.linalg.det(axes) < 0.0:
         axes[:, 0] = -axes[:, 0]
     body.mass, body.ipos = mass, center_of_mass
