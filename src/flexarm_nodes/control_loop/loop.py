@@ -23,6 +23,7 @@ from flexarm_nodes.hardware_gate.gate import HardwareGateNode
 from flexarm_nodes.hardware_gate.output import GateOutput
 from flexarm_nodes.hardware_gate.parameters import gate_stage
 from flexarm_nodes.messages.cdr import stamp_of
+from flexarm_nodes.messages.state_rate import StateRate
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import BuiltStage
@@ -115,6 +116,11 @@ class ControlLoop(ArmNode):
         idle = self._inputs.on_idle
         self._states = self.hear(JointState, topics.JOINT_STATES, self._on_joint_state, raw=True, idle=idle)
         self._forget()
+
+    def state_rate(self, values: dict[str, Any]) -> StateRate:
+        """Return what compares the rate of joint states with the parameters of the stages."""
+        rates = {f"{stage}.rate": self._of(stage, values).get("rate") for stage in values["stages"]}
+        return StateRate({name: rate for name, rate in rates.items() if rate is not None}, f"{GATE}.rate")
 
     def _table_of(self, stage: str) -> PrefixedTable:
         return PrefixedTable(self.table, stage)

@@ -29,7 +29,7 @@ from flexarm_nodes.node.ports import JOINTS, STATES, Input, Output, Ports, Role,
 class HardwareGateNode(ArmNode):
     """Reads joint references and measured states; publishes commands that respect every limit."""
 
-    KEEPS_LIMITS = True
+    KEEPS_LIMITS = LIMITS_BY_RATE = True
     PARAMETERS = (
         Parameter("command_mode", "string", COMMAND_MODES[0],
             "ros2_control command interface in use; changes while active require the parameter controller_manager",

@@ -42,6 +42,7 @@ from flexarm_nodes.messages.dynamic_states import DynamicStates
 from flexarm_nodes.messages.foreign_joints import ForeignJoints
 from flexarm_nodes.messages.held_positions import HeldPositions
 from flexarm_nodes.messages.joint_state_parts import JointStateParts
+from flexarm_nodes.messages.state_rate import StateRate
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.bounded_requests import bound_service
 from flexarm_nodes.node.diagnostics import ERROR, OK, WARN, Diagnostics
@@ -91,6 +92,7 @@ class ArmNode(LifecycleNode):
     PARAMETERS: tuple[Parameter, ...] = ()
     MASSLESS = False  # whether a robot without masses is accepted: kinematics need no masses
     READS_JOINTS = True  # whether it may ask joint states where joints outside of the arm are
+    LIMITS_BY_RATE = False  # whether it keeps limits by its parameter "rate"
     KEEPS_LIMITS = False  # whether it keeps the limits of the joints, and says which it does not keep
 
     def __init__(self, name: str) -> None:
@@ -114,6 +116,7 @@ class ArmNode(LifecycleNode):
         self._described = ""
         self.is_foreign: Callable[[bytes], bool] = lambda raw: False
         self._held_joints: HeldPositions | None = None
+        self._state_rate = StateRate({})
         self._text, self._placed = "", dict[str, float]()  # description in use; where it has joints that are read
         self._new_parts: Callable[[], JointStateParts] | None = (
             None  # makes what joins joint states; None: nothing does
@@ -164,9 +167,14 @@ class ArmNode(LifecycleNode):
     def _forget_joint_states(self) -> None:
         self._parts.clear()
         self._rates.clear()
+        self._state_rate.clear()
         self.diagnostics.doubt = ""
         if self._held_joints is not None:
             self._held_joints.reset()
+
+    def state_rate(self, values: dict[str, Any]) -> StateRate:
+        """Return what compares the rate of joint states with the parameters of the node."""
+        return StateRate({"rate": values["rate"]} if "rate" in values else {}, "rate" if self.LIMITS_BY_RATE else "")
 
     def _tell_of_rates(self, rates: Differentiated) -> None:
         """Say that positions are differentiated, once for all subscriptions, and again if the delay is larger."""
@@ -203,6 +211,7 @@ class ArmNode(LifecycleNode):
             self._forget_joint_states()
             self.velocity_delay = 0.0
             self.build(values, model)
+            self._state_rate = self.state_rate(self.table.values())
         except FlexarmError as error:
             self.diagnostics.announce(ERROR, f"cannot configure: {error}")
             return TransitionCallbackReturn.FAILURE
@@ -394,6 +403,7 @@ class ArmNode(LifecycleNode):
             elif (newest := self._newest_of_the_arm(subscription, given)) is not None and not self._piled_up():
                 if self._held_joints is not None:
                     self._held_joints.lead()
+                self._state_rate.lead()
                 callback(read(newest))
 
         def tell(info: QoSMessageLostInfo) -> None:
@@ -437,6 +447,16 @@ class ArmNode(LifecycleNode):
 
     def _joined(self, subscription: Subscription, raw: bytes) -> bytes | None:
         """Return a joint state of the arm, or the one that this part completes; None: it is of others, or waits."""
+        found = self._completed(subscription, raw)
+        if self.active:
+            if found is not None:
+                self._state_rate.look(found)
+            held = "" if self._held_joints is None else self._held_joints.doubt
+            rate = self._state_rate.doubt
+            self.diagnostics.doubt = "; ".join((held, rate)) if held and rate else held or rate
+        return found
+
+    def _completed(self, subscription: Subscription, raw: bytes) -> bytes | None:
         if self.dynamic:
             dynamic = DynamicStates(raw)
             if self.active:
@@ -444,7 +464,6 @@ class ArmNode(LifecycleNode):
             raw = dynamic.joint_state()
         if self._held_joints is not None and self.active:
             self._held_joints.look(raw)
-            self.diagnostics.doubt = self._held_joints.doubt
         if self.is_foreign(raw):
             return None
         key = id(subscription)

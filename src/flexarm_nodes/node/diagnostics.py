@@ -38,7 +38,7 @@ class Diagnostics:
     Any thread may report: a gate's watchdog does while the executor hangs.
 
     Attributes:
-        doubt: what makes a status that is OK a warning, as long as it lasts; empty: nothing.
+        doubt: what makes a status that is OK a warning, and is added to warnings, as long as it lasts; empty: nothing.
     """
 
     def __init__(self, node: Node, stage: str = "", beside: Diagnostics | None = None) -> None:
@@ -85,7 +85,7 @@ class Diagnostics:
             self._report(level, message, stamp, values, at_once=at_once)
 
     def _report(self, level: bytes, message: str, stamp: int, values: Shown | None, *, at_once: bool) -> None:
-        if self.doubt and level == OK:
+        if self.doubt and level in (OK, WARN):
             level, message = WARN, f"{message}; {self.doubt}"
         urgent = at_once or level == ERROR != self._level
         self._set(level, message, stamp)
