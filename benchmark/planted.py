@@ -365,7 +365,7 @@ PLANTED = (
     ),
     Planted(
         "a load that is lost is borne on", f"{GATE}/observed_dynamics.py",
-        "if escapes and self._load.contradiction > SURE and since < FILTER:", "if False:",
+        "            if escapes and since < FILTER:\n", "            if False:\n",
         f"{CORE_TESTS}/test_observed_dynamics.py",
     ),
     Planted(
@@ -379,7 +379,7 @@ PLANTED = (
     ),
     Planted(
         "a load that was lost long ago is kept", f"{GATE}/observed_dynamics.py",
-        "elif self._rested > RESTED and", "elif False and", f"{CORE_TESTS}/test_observed_dynamics.py",
+        "            self._load.forget()\n", "", f"{CORE_TESTS}/test_observed_dynamics.py",
     ),
     Planted(
         "errors of accelerations do not move a load at its lever", f"{GATE}/load/tool_load.py",
@@ -528,6 +528,46 @@ PLANTED = (
         f"{FAULT_CASES}::test_velocities_that_shrink_are_not_taken_for_a_load",
     ),
     Planted(
+        "a load is believed whatever contradicts it", f"{GATE}/observed_dynamics.py",
+        "return self._agreed >= BELIEVED", "return True",
+        f"{CORE_TESTS}/test_observed_dynamics.py",
+    ),
+    Planted(
+        "a load that is lost makes the next one unbelievable", f"{GATE}/observed_dynamics.py",
+        "(since >= FILTER or self._refuted < REFUTED or not escapes)", "True",
+        f"{FAULT_CASES}::test_after_a_reset_the_gate_does_not_go_on_from_commands_that_the_drives_never_got",
+    ),
+    Planted(
+        "a load that is not believed is corrected without a bound", f"{GATE}/observed_dynamics.py",
+        "if self._escapes or not self._believed else effort", "if self._escapes else effort",
+        f"{CORE_TESTS}/test_observed_dynamics.py",
+    ),
+    Planted(
+        "a correction for a load that is not believed may throw what has none", f"{GATE}/observed_dynamics.py",
+        "least = self._load.least if self._believed else self._none", "least = self._load.least",
+        f"{CORE_TESTS}/test_observed_dynamics.py",
+    ),
+    Planted(
+        "what is not believed is not tried either", f"{GATE}/observed_dynamics.py",
+        "effort += (self._told(state) + self._load.inertia) @ change",
+        "effort += (self._told(state) + self.load) @ change", f"{CORE_TESTS}/test_observed_dynamics.py",
+    ),
+    Planted(
+        "a light hand is there again once something contradicts it", f"{GATE}/observed_dynamics.py",
+        "lacked=0.0 if self._believed else self._lacked", "lacked=0.0",
+        f"{CORE_TESTS}/test_observed_dynamics.py",
+    ),
+    Planted(
+        "a light hand is there again for a sample", f"{GATE}/load/tool_load.py",
+        "        self._state.lacks[:], self.missing[:] = lacks, missing\n", "",
+        f"{CORE_TESTS}/test_observed_dynamics.py",
+    ),
+    Planted(
+        "what contradicts a load slowly adds up without end", f"{GATE}/observed_dynamics.py",
+        "if contradiction > max(SURE, RATE * since):", "if contradiction > SURE and since < FILTER:",
+        f"{CORE_TESTS}/test_observed_dynamics.py",
+    ),
+    Planted(
         "a joint that stands still at once is believed though it always had noise", f"{GATE}/belief.py",
         "(joint := self._still.stopped(state, chain)) >= 0", "False",
         f"{CORE_TESTS}/test_belief.py::"
@@ -552,12 +592,14 @@ PLANTED = (
     ),
     Planted(
         "a correction for a heavy load may throw a light one", f"{GATE}/observed_dynamics.py",
-        "return effort - self._daring(state, change) if self._escapes else effort", "return effort",
+        "return effort - self._daring(state, change) if self._escapes or not self._believed else effort",
+        "return effort",
         f"{CORE_TESTS}/test_unknown_load.py",
     ),
     Planted(
         "a correction for a load that may not be there may throw a light hand", f"{GATE}/observed_dynamics.py",
-        "share = STEP if self._load.loaded else UNLOADED * STEP", "share = STEP", f"{CORE_TESTS}/test_unknown_load.py",
+        "share = STEP if self._load.loaded and self._believed else UNLOADED * STEP", "share = STEP",
+        f"{CORE_TESTS}/test_unknown_load.py",
     ),
     Planted(
         "a light load is hidden by the noise for a heavy one", f"{GATE}/load/tool_load.py",

@@ -6,7 +6,10 @@ inertia, a posture around which the motors can hold it (see RATED) and where the
 arm before anything can react (see SPENT), a law of weak to usual gains computed from the told model, sensor noise and
 the delay of commands. The plant is Pinocchio, with the real masses. Without a gate the same law drives the same arm.
 
-    setup/run python benchmark/unknown_load.py [--count 300] [--seed 1] [--json]
+With ``--contact wall`` the tool meets a wall at right angles to its motion, an elastic one without or with losses, and
+with ``--contact stop`` one joint its hard stop, which takes its speed. The law knows of neither and follows positions.
+
+    setup/run python benchmark/unknown_load.py [--count 300] [--seed 1] [--contact none|wall|stop] [--json]
 
 Printed: ``cases``, ``worst_speed_ratio`` (fastest joint over its velocity limit, over all cases behind the gate),
 ``worse_than_without_gate`` (cases beyond 1.1 of a limit, and faster than without a gate), ``not_at_rest`` (the arm
@@ -19,7 +22,7 @@ import argparse
 import json
 import multiprocessing
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +46,12 @@ SPENT = 0.5  # fraction of the velocity limits that the told weight may reach be
 STEP = 2.5e-4  # [s] longest step of the plant
 WILD = 20.0  # times the velocity limit: the case is ended
 DURATION, STOPPING = 0.8, 0.5  # [s] of control, and of the stop at its end
+CONTACTS = ("none", "wall", "stop")
+TOUCHING = 0.1  # amplitude of a motion that ends in a contact
+STIFFNESS = (1e4, 1e5)  # [N/m] of walls
+ABSORBED = 1.0  # [sqrt(kg)] damping of a wall with losses, over the square root of its stiffness
+STIFF, LOSSES = (100.0, 400.0), 0.3  # [rad/s] natural frequency of a joint on its stop, and damping ratio
+GAP, TURN = (0.0, 0.01), (0.05, 0.15)  # [m], [rad | m] how far a wall and a stop are away
 NONE = np.zeros(0)
 ROBOTS = Path(pin.__file__).parents[4] / "share/example-robot-data/robots"
 ARMS = {  # description, tool link, rated payload [kg]
@@ -78,15 +87,20 @@ class Case:
     amplitude: float  # of the motion, as a fraction of the range of the joints
     noise: float  # standard deviation of velocities, as a fraction of their limits
     delay: int  # periods
+    stiffness: float = 0.0  # [N/m] of a wall before the tool; 0: none
+    damping: float = 0.0  # [N s/m] of it
+    gap: float = 0.0  # [m] distance of the wall
+    stop: float = 0.0  # [rad | m] distance of the stop of one joint; 0: none
+    stiff: float = 0.0  # [rad/s] natural frequency of the joint on it
 
 
-def draw(seed: int) -> Case:
-    """Return the case of a seed."""
+def draw(seed: int, contact: str = "none") -> Case:
+    """Return the case of a seed, with one of CONTACTS."""
     rng = np.random.default_rng(seed)
     direction = rng.standard_normal(3)
     arm = list(ARMS)[seed % len(ARMS)]
     hand = rng.random() < 0.25
-    return Case(
+    case = Case(
         seed, arm, list(MOUNTINGS)[rng.integers(len(MOUNTINGS))], int(rng.choice((250, 500, 500, 1000))),
         float(rng.choice((100.0, 400.0, 900.0))), float(rng.uniform(0.8, 1.2)),
         0.0 if hand else float(rng.uniform(0.05, 1.0)) * ARMS[arm][2],
@@ -94,6 +108,14 @@ def draw(seed: int) -> Case:
         float(np.exp(rng.uniform(-np.log(10.0), np.log(10.0)))) if hand else 1.0,
         float(rng.choice((0.0, 0.0, 0.1))), float(rng.choice((0.0, 0.0005))), int(rng.choice((0, 0, 1))),
     )  # fmt: skip
+    if contact == "none":
+        return case
+    case = replace(case, amplitude=TOUCHING)
+    if contact == "stop":
+        return replace(case, stop=float(rng.uniform(*TURN)), stiff=float(np.exp(rng.uniform(*np.log(STIFF)))))
+    stiffness = float(np.exp(rng.uniform(*np.log(STIFFNESS))))
+    damping = float(rng.choice((0.0, ABSORBED))) * np.sqrt(stiffness)
+    return replace(case, stiffness=stiffness, damping=damping, gap=float(rng.uniform(*GAP)))
 
 
 class Arm:
@@ -115,7 +137,10 @@ class Arm:
         self.index = np.array([self.real.joints[self.real.getJointId(n)].idx_v for n in self.told.joint_names])
         lower, upper = np.clip(self.told.lower, -2.0, 2.0), np.clip(self.told.upper, -2.0, 2.0)
         self.range = upper - lower
-        frame = self.real.frames[self.real.getFrameId(tool)]
+        self.tool, self.stiffness, self.damping = self.real.getFrameId(tool), case.stiffness, case.damping
+        self.stiff = case.stiff
+        self.normal, self.face, self.joint, self.end = np.zeros(3), np.inf, 0, np.inf
+        frame = self.real.frames[self.tool]
         hand = self.real.inertias[frame.parentJoint].copy()
         for share in LESS ** np.arange(TRIES):
             more = 1.0 + share * (case.hand - 1.0)
@@ -131,9 +156,30 @@ class Arm:
             for _ in range(200):
                 self.posture = lower + self.range * rng.uniform(0.2, 0.8, self.told.n)
                 if self.needs(self.posture) < HELD and self.is_rated(case) and not self.is_lost(case):
+                    self.touch(case)
                     self.put(self.posture)
                     return
         raise ValueError(f"seed {case.seed}: no posture in which the motors hold arm and load, and a gate can react")
+
+    def touch(self, case: Case) -> None:
+        """Place the wall, or the stop of a joint, before the motion."""
+        ends = []
+        for t in (0.0, 0.5):
+            self.put(self.wanted(case, t))
+            ends.append(self.tool_position())
+        motion = ends[1] - ends[0]
+        self.normal = motion / max(float(np.linalg.norm(motion)), 1e-9)
+        if case.stiffness:
+            self.face = float(ends[0] @ self.normal) + case.gap
+        if case.stop:
+            self.joint = int(np.random.default_rng([case.seed, 3]).integers(self.told.n))
+            self.end = self.posture[self.joint] + case.stop
+
+    def tool_position(self) -> Array:
+        """Position (3,) of the tool [m]."""
+        pin.framesForwardKinematics(self.real, self.data, self.q)
+        position: Array = self.data.oMf[self.tool].translation.copy()
+        return position
 
     def wanted(self, case: Case, t: float) -> Array:
         """Position (n,) that the law wants at a time [s]."""
@@ -176,9 +222,24 @@ class Arm:
         h, tau = duration / steps, np.zeros(self.real.nv)
         tau[self.index] = np.clip(effort, -self.told.effort_limit, self.told.effort_limit)
         for _ in range(steps):
-            self.v = self.v + h * pin.aba(self.real, self.data, self.q, self.v, tau)
+            pushed = self.pushed(tau) if min(self.face, self.end) < np.inf else tau
+            self.v = self.v + h * pin.aba(self.real, self.data, self.q, self.v, pushed)
             self.q = pin.integrate(self.real, self.q, h * self.v)
             self.position += h * self.v[self.index]
+
+    def pushed(self, effort: Array) -> Array:
+        """Return the efforts (nv,) with what a wall or a stop adds to them."""
+        beyond, along = self.position[self.joint] - self.end, np.zeros(effort.size)
+        if beyond > 0.0:
+            i = self.index[self.joint]
+            inertia = pin.crba(self.real, self.data, self.q)[i, i]
+            along[i] = inertia * max(self.stiff * (self.stiff * beyond + 2.0 * LOSSES * self.v[i]), 0.0)
+        depth = float(self.tool_position() @ self.normal) - self.face
+        if depth > 0.0:
+            frame = pin.LOCAL_WORLD_ALIGNED
+            along = pin.computeFrameJacobian(self.real, self.data, self.q, self.tool, frame)[:3].T @ self.normal
+            along *= max(self.stiffness * depth + self.damping * float(along @ self.v), 0.0)
+        return effort - along
 
     @property
     def speed(self) -> float:
@@ -229,9 +290,9 @@ def run(case: Case, *, gated: bool) -> tuple[float, float, str]:
     return worst, arm.speed, gate.status.reason
 
 
-def judge(seed: int) -> dict[str, Any]:
+def judge(seed: int, contact: str = "none") -> dict[str, Any]:
     """Run a case behind the gate and without it."""
-    case = draw(seed)
+    case = draw(seed, contact)
     worst, end, reason = run(case, gated=True)
     free, _, _ = run(case, gated=False)
     return {"case": case, "worst": worst, "end": end, "free": free, "reason": reason}
@@ -242,12 +303,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--contact", choices=CONTACTS, default="none")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     seeds = range(1000 * args.seed, 1000 * args.seed + args.count)
     with multiprocessing.Pool(args.jobs) as pool:
-        found = pool.map(judge, seeds, chunksize=4)
+        found = pool.starmap(judge, [(seed, args.contact) for seed in seeds], chunksize=4)
     worst = np.array([one["worst"] for one in found])
     figures = {
         "cases": len(found),

@@ -24,10 +24,13 @@ forgotten. A hand that is taken for lighter while a joint escapes after a calm t
 like a lighter hand, which is the opposite. If no single load explains what was seen (:attr:`ToolLoad.contradiction`
 above SURE within less than FILTER samples) and a joint escapes, a load was lost, and the effort that bore it throws the
 wrist within some periods. Then ``z`` and ``w`` are means since the contradiction began, and the next effort is right at
-once. If no joint escapes for RESTED while the contradiction grows as fast, what was seen is forgotten, too: a load that
-is not there any more, mixed with what was seen since, would throw the arm later. No load is sought from then on until
-the arm moves: if others hold it, as a brake, changes of the efforts move nothing, which looks like an inertia beyond
-measure.
+once. If what contradicts one load grows by RATE in each sample, what was seen is forgotten, too: a load that is not
+there any more, mixed with what was seen since, would throw the arm later. If no joint has escaped for RESTED then, no
+load is sought until the arm moves: if others hold it, as a brake, changes of the efforts move nothing, which looks like
+an inertia beyond measure. A tool that touches what is rigid and efforts that act late look like a load, too, at first,
+but go on to contradict any. So if one is contradicted slowly, or another one within REFUTED, none is believed until
+nothing has contradicted one for BELIEVED. One is sought on, but a correction for it may not throw an arm that has none,
+and what a hand lacked before is not taken to be there.
 
 Where SEVERAL joints lose speed at once by more than the efforts can cause, the arm hit something, or the velocities
 changed their scale. Neither tells what efforts do, so this sample is left out, and for FILTER samples no load is
@@ -74,9 +77,11 @@ CALM = 0.02  # [s] after so long without an escape a hand that seems lighter may
 RESTED = 0.1  # [s] after so long without an escape a load that was seen to be another one is forgotten
 STEP = 0.7  # fraction of the velocity limits that a correction for a heavy load may change a velocity by if it is light
 UNLOADED = 0.5  # the same, relative to that, while there may be none, and the hand even lighter than told
+BELIEVED = 0.2  # [s] a load is believed if nothing has contradicted one for so long
+REFUTED = 0.5  # [s] if so soon after a load another one is refuted, there may be none
 SEVERAL = 2  # joints that lose speed at once without a cause, for which a sample says nothing
 LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
-SURE = 30.0  # contradiction that only another load causes, within a few samples
+SURE, RATE = 30.0, 5.0  # contradiction that only another load causes, within a few samples, and in each of many
 CERTAIN = 0.1  # largest share of a difference that efforts that act late may explain, if a sample counts in full
 NOISE = 0.003  # fraction of the velocity limits: smaller differences of velocities may be noise
 STEADY = 0.5  # [s] time constant of what lasts, and with which the share returns to its first value
@@ -108,7 +113,7 @@ class ObservedDynamics:
         self._bends = self._slowest > FILTER * period
         self._most = MOST if dynamics.model.m and not self._bends else 1.0
         self._memory, self._scalars, self._factor = np.zeros((SINCE_W + 1, n)), np.zeros(4), np.zeros((n, n))
-        self._lost = np.zeros(n)
+        self._lost, self._none = np.zeros(n), np.zeros((n, n))
         self._stamp: int | None = None
         self._load = ToolLoad(dynamics, limits)
         self.reset()
@@ -130,6 +135,9 @@ class ObservedDynamics:
         self._held = False  # whether no load explains how the arm rests: others hold it, until it moves
         self._calm = 0.0  # time without an escape since a load was last forgotten [s]
         self._escapes, self._loaded, self._late = False, False, 0.0
+        self._agreed = BELIEVED  # time for which nothing has contradicted a load [s]
+        self._refuted = REFUTED  # time since a load was refuted [s]
+        self._lacked = 0.0  # share of the told hand that was missing lately, while loads were believed
         self._apart = FILTER  # number of samples since joints lost speed without a cause
         self.settling = SETTLING * max(FILTER * self._period, self._slowest)
 
@@ -174,15 +182,20 @@ class ObservedDynamics:
             self.observe(state, None)
         inertia, load = self._dynamics.terms(state)[0], self._load
         _accelerate(
-            self._memory, self.share, inertia, load.missing, load.inertia, self._bias(state), load.turned,
+            self._memory, self.share, inertia, load.missing, self.load, self._bias(state), load.turned,
             self._factor, found,
         )  # fmt: skip
         return found
 
     @property
+    def _believed(self) -> bool:
+        """Whether nothing has contradicted a load for long."""
+        return self._agreed >= BELIEVED
+
+    @property
     def load(self) -> Array:
-        """(n, n) inertia that a load adds, ``L``."""
-        return self._load.inertia
+        """(n, n) inertia that a load adds, ``L``; none unless it is believed."""
+        return self._load.inertia if self._believed else self._none
 
     def inertia(self, state: ArmState) -> Array:
         """Return the inertia (n, n) that a change of efforts moves, ``G``."""
@@ -198,16 +211,17 @@ class ObservedDynamics:
         """Return the effort (n,) on the links that causes accelerations (n,), ``u(a)``."""
         effort = self.balance(state)
         change = acceleration - self._memory[Z]
-        effort += self.inertia(state) @ change
-        return effort - self._daring(state, change) if self._escapes else effort
+        effort += (self._told(state) + self._load.inertia) @ change
+        return effort - self._daring(state, change) if self._escapes or not self._believed else effort
 
     def _daring(self, state: ArmState, change: Array) -> Array:
         """Return the part of an effort (n,) that would throw the arm if the load that adds least is the truth."""
-        extra = (self.load - self._load.least) @ change
-        light = self._told(state) + self._load.least
+        least = self._load.least if self._believed else self._none
+        extra = (self._load.inertia - least) @ change
+        light = self._told(state) + least
         step = np.linalg.solve(light, extra) * self._late
         slower = np.maximum(-np.sign(step) * state.velocity, 0.0)
-        share = STEP if self._load.loaded else UNLOADED * STEP
+        share = STEP if self._load.loaded and self._believed else UNLOADED * STEP
         most = share * self._table[VELOCITY_LIMIT] + slower
         part: Array = extra * max(1.0 - float(np.min(most / np.maximum(np.abs(step), 1e-300))), 0.0)
         return part
@@ -275,28 +289,40 @@ class ObservedDynamics:
         elif unsure or self._apart <= FILTER:
             self._escapes = self._loaded = False
         elif not self._bends:
-            a, u, change = self._memory[ACCELERATED], self._memory[EXERTED], self._memory[CHANGE]
-            self._late, new = 2.0 * dt, 1.0 - math.exp(-dt / filtered)
-            self._escapes = escapes and not self._dynamics.model.m
-            self._load.observe(state, u, change, a, dt, self.share, new=new, late=self._late, escapes=self._escapes)
-            self._calm += 0.0 if escapes else dt
-            self._rested = 0.0 if escapes else self._rested + dt
-            since = self._load.since
-            if escapes and self._load.contradiction > SURE and since < FILTER:
-                self._memory[Z], self._memory[W] = self._memory[SINCE_Z] / since, self._memory[SINCE_W] / since
-                self._count, self._filled = since, 1.0
-                self._load.reset()
-            elif self._rested > RESTED and self._load.contradiction > SURE * max(since, FILTER):
-                self._load.reset()
-                self._held = True
-            elif self._load.lacks and escapes and self._calm > CALM:
-                self._calm = 0.0
-                self._load.reset()
-            if not self._load.since:
-                self._memory[SINCE_Z], self._memory[SINCE_W] = 0.0, 0.0
-            self._loaded = self._escapes and (self._load.loaded or self._load.lacks > 0.0)
+            self._seek(state, dt, 1.0 - math.exp(-dt / filtered), escapes)
             if self._escapes and self.share > SHAKES and not late:
                 self._catch_up(state, dt)
+
+    def _seek(self, state: ArmState, dt: float, new: float, escapes: bool) -> None:
+        """Seek the load with a sample, whose weight in the low passes is ``new``; forget one that is refuted."""
+        a, u, change = self._memory[ACCELERATED], self._memory[EXERTED], self._memory[CHANGE]
+        self._late, sought = 2.0 * dt, escapes and not self._dynamics.model.m
+        self._lacked = max(self._load.lacks, self._lacked - (dt / BELIEVED if self._believed else 0.0))
+        self._load.observe(
+            state, u, change, a, dt, self.share, new=new, late=self._late, escapes=sought,
+            lacked=0.0 if self._believed else self._lacked,
+        )  # fmt: skip
+        self._calm += 0.0 if escapes else dt
+        self._rested = 0.0 if escapes else self._rested + dt
+        since, contradiction = self._load.since, self._load.contradiction
+        self._agreed += dt
+        self._refuted += dt
+        if contradiction > SURE and (since >= FILTER or self._refuted < REFUTED or not escapes):
+            self._agreed = 0.0
+        if contradiction > max(SURE, RATE * since):
+            if escapes and since < FILTER:
+                self._memory[Z], self._memory[W] = self._memory[SINCE_Z] / since, self._memory[SINCE_W] / since
+                self._count, self._filled = since, 1.0
+            self._load.forget()
+            self._refuted = 0.0
+            self._held = self._rested > RESTED
+        elif self._load.lacks and escapes and self._calm > CALM:
+            self._calm = 0.0
+            self._load.reset()
+        if not self._load.since:
+            self._memory[SINCE_Z], self._memory[SINCE_W] = 0.0, 0.0
+        self._escapes = sought and self._believed
+        self._loaded = self._escapes and (self._load.loaded or self._load.lacks > 0.0)
 
     def _stand_at(self, state: ArmState, gravity: Array) -> None:
         """Begin the next sample at a state."""

@@ -183,6 +183,59 @@ def test_an_arm_that_others_hold_has_no_load_whatever_is_asked_of_it(seed):
     assert not any(loads[300:])
 
 
+def slide(arm: Loaded, observed: ObservedDynamics, rng: np.random.Generator, ticks: int = 500) -> list[bool]:
+    """Move on steadily, whatever efforts are tried: along a wall, or they do not act; return whether a load is used."""
+    push, used = np.zeros(6), []
+    for _ in range(ticks):
+        push = 0.95 * push + 0.03 * arm.told.effort_limit * rng.normal(size=6)
+        effort = arm.told.gravity_effort(arm.state) + push
+        arm.v = 0.3 + 1e-4 * rng.normal(size=6)
+        arm.q, arm.tick = arm.q + PERIOD * arm.v, arm.tick + 1
+        observed.observe(arm.state, effort)
+        used.append(bool(observed.load.any()))
+    return used
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_no_load_explains_again_and_again_is_none_and_its_correction_would_not_throw_an_arm_without(seed):
+    rng, arm, tried = np.random.default_rng(seed), Loaded(), 0
+    observed = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD)
+    observed.observe(arm.state, None)
+    assert not any(slide(arm, observed, rng)[150:])  # it was most of the time
+    for _ in range(50):
+        slide(arm, observed, rng, 1)
+        arm.v = np.zeros(6)
+        change = rng.uniform(-20.0, 20.0, 6)
+        extra = observed.effort(arm.state, observed.mean + change) - observed.balance(arm.state) - arm.inertia @ change
+        thrown = np.linalg.solve(arm.inertia, extra) * 2.0 * PERIOD / arm.limits.velocity
+        assert np.abs(thrown).max() < 0.4  # up to 60 times the velocity limits, if one were believed
+        tried += np.abs(extra).max() > 1e-3
+    assert tried > 5  # a load is sought, and what it needs is tried
+
+
+def test_a_hand_that_was_lighter_is_not_there_again_because_no_load_explains_what_is_seen():
+    rng, arm = np.random.default_rng(0), Loaded(hand=0.1, links=3)
+    observed, effort = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD), arm.bearing
+    for _ in range(100):
+        observed.observe(arm.state, effort)
+        effort = arm.bearing + arm.inertia @ rng.uniform(-5.0, 5.0, 6)
+        arm.step(effort)
+    lacked = observed._load.lacks
+    assert lacked > 0.5
+    slide(arm, observed, rng, 100)
+    assert observed._load.lacks >= lacked and observed._load.missing.any()
+
+
+def test_what_contradicts_a_load_in_each_sample_does_not_add_up_for_long():
+    rng, arm, most = np.random.default_rng(0), Loaded(), 0.0
+    observed = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD)
+    observed.observe(arm.state, None)
+    for _ in range(500):
+        slide(arm, observed, rng, 1)
+        most = max(most, observed._load.contradiction)
+    assert most < 1e3
+
+
 def fall(observed: ObservedDynamics, arm: Loaded, efforts: list[np.ndarray], late: bool = False) -> np.ndarray:
     """Let the arm fall under the efforts; return the last mean acceleration."""
     acceleration = np.zeros(6)
@@ -237,7 +290,8 @@ def test_after_joints_that_lose_their_speed_no_load_is_learned_for_some_samples_
     for k in range(6):
         arm.tick += 1
         observed.observe(arm.state, bears + k * 0.1 * arm.told.effort_limit * rng.normal(size=6))
-    assert observed._load._state.number[0] == (26.0 if counts else 20.0)  # observations of a load
+    learned = observed._load._state.number[0] != 20.0  # observations of a load
+    assert learned == counts
     assert (np.abs(observed.mean).max() > 10.0) == counts
 
 

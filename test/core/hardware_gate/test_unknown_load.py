@@ -49,6 +49,24 @@ def test_no_joint_exceeds_its_limit_by_much_and_a_stop_ends_nearly_at_rest(seed)
 
 
 @pytest.mark.parametrize(
+    ("contact", "seed"),
+    [
+        ("wall", 1011),  # efforts that move nothing were taken for a load: 5.7 times once, with all that follows
+        ("wall", 1023),  # 11 times
+        ("wall", 1029),  # a hand four times as heavy as told: 21 times
+        ("wall", 1035),  # 6.7 times
+        ("wall", 1047),  # 7.4 times
+        ("stop", 1020),  # 4.2 times
+        ("stop", 1025),  # 8.5 times
+        ("stop", 1032),  # 5.8 times
+    ],
+)
+def test_a_tool_at_a_wall_and_a_joint_at_a_stop_are_not_taken_for_a_load(contact, seed):
+    worst, end, _ = unknown_load.run(unknown_load.draw(seed, contact), gated=True)
+    assert worst < unknown_load.BAR and end < unknown_load.REST
+
+
+@pytest.mark.parametrize(
     ("seed", "bar"),
     [
         (7098, 1.3),  # a hand an eighth as heavy as told, a sample late: its velocity was not believed; 366 times once

@@ -99,6 +99,7 @@ class _Inputs(NamedTuple):
     new: float  # weight of this sample in the low pass
     late: float  # time between an observation and the effect of the command that answers it [s]
     escapes: bool  # whether a joint escapes
+    lacked: float  # least share of the told hand that is taken for missing
     q: Annotated[Array, "size"]  # in the middle of the sample, of the base at its end [rad | m]
     v: Annotated[Array, "size"]  # the same [rad/s | m/s]
     motion: Annotated[Array, "size"]  # accelerations in the sample
@@ -175,6 +176,12 @@ class ToolLoad:
         begin(self._candidates, self._dynamics.model.mass, self._dynamics.model.hand)
         self._begun = False
 
+    def forget(self) -> None:
+        """Do the same, but what the hand lacks is not there again until the next observation."""
+        lacks, missing = self.lacks, self.missing.copy()
+        self.reset()
+        self._state.lacks[:], self.missing[:] = lacks, missing
+
     def pause(self) -> None:
         """Take the hand as told until the next observation: what it lacks was computed in another posture."""
         self.missing[:], self.turned[:], self._state.lacks[:], self._begun = 0.0, 0.0, 0.0, False
@@ -201,7 +208,7 @@ class ToolLoad:
 
     def observe(
         self, state: ArmState, effort: Array, change: Array, z: Array, dt: float, share: float = 1.0, *,
-        new: float = 1.0, late: float = 0.002, escapes: bool = False,
+        new: float = 1.0, late: float = 0.002, escapes: bool = False, lacked: float = 0.0,
     ) -> None:  # fmt: skip
         """Process what was measured.
 
@@ -215,6 +222,7 @@ class ToolLoad:
             new: weight of this sample in the low pass; the first one counts in full.
             late: time between an observation and the effect of the command that answers it [s].
             escapes: whether a joint is faster than its acceleration limit allows.
+            lacked: least share of the told hand that is taken for missing, whatever was seen.
         """
         model, blocks, n, to = self._dynamics.model, self._dynamics.blocks(state), self._table.shape[1], self._inputs
         to.effort[:], to.change[:], to.variance[:] = finite("effort", effort, n), finite("change", change, n), 0.0
@@ -233,7 +241,7 @@ class ToolLoad:
         kept = math.exp(-number("dt", dt, 0.0) / FORGOTTEN)
         late, share = number("late", late, 0.0), number("share", share, 0.0)
         new, self._begun = number("new", new, 0.0) if self._begun else 1.0, True
-        self._measured[:6] = n + model.m, share, kept, new, late, bool(escapes)
+        self._measured[:7] = n + model.m, share, kept, new, late, bool(escapes), number("lacked", lacked, 0.0, 1.0)
         chain = model.world_to_tool
         _observe(chain.links, chain.places, self._table, self._measured, self._memory, self._loads)
 
@@ -458,7 +466,10 @@ def _choose(
             root = np.sqrt(slope * slope + 2.0 * curvature * (least + PLAUSIBLE))
             share = min((root - slope) / curvature, MISSING)
         state.lacks[0] = share
-        hand_inertia(candidates, share, J, state.missing)
+    if given.lacked > state.lacks[0]:
+        state.lacks[0] = given.lacked
+    if state.lacks[0] > 0.0:
+        hand_inertia(candidates, state.lacks[0], J, state.missing)
     state.least[:], state.loaded[0] = state.inertia, 1.0 if lightest > 0.0 else 0.0
     if not given.escapes:
         return least
