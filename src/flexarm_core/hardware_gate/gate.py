@@ -227,7 +227,9 @@ class HardwareGate:
 
     @property
     def doubt(self) -> str:
-        """What the user must look at: efforts that do not fit to what the drives add, or late velocities."""
+        """What the user must look at: states that none can believe, efforts that do not fit drives, late velocities."""
+        if self._trust.unbelieved:
+            return f"no joint state is believed: {self._trust.unbelieved}; does something else publish these joints?"
         if self._trust.rates.matters and not self._timing.told:
             late = 1e3 * self._trust.rates.measured
             return f"measured velocities are {late:.0f} ms older than the positions beside them: is a filter at work?"

@@ -16,6 +16,7 @@ from flexarm_core.hardware_gate.velocities.velocity_delay import VelocityDelay
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState
 
+PATIENCE = 1.5  # [s] for which no state may be believed before the user is told
 REMEMBERED = 50  # states after a change of readings in which it is held against those that are frozen
 
 
@@ -27,6 +28,7 @@ class SensorTrust:
     Attributes:
         state: newest believed state, None if there is none.
         distrusted: why a sensor is not trusted any more, empty if all are.
+        unbelieved: why no state has been believed for PATIENCE, empty if one was.
         belief: plausibility of single states.
         rates: by how much measured velocities are late.
         probation: whether joints move as commanded after a sensor was wrong.
@@ -57,6 +59,7 @@ class SensorTrust:
         """Forget the newest state."""
         self.state: ArmState | None = None
         self._measured: ArmState | None = None  # the same as it was measured
+        self.unbelieved, self._waits = "", -1  # stamp of the first one of those that are not believed [ns], -1: none
         self._forget_motion()
 
     def unsettle(self) -> None:
@@ -119,12 +122,16 @@ class SensorTrust:
         if self.belief.contradiction and not free:
             self._frozen, self._alone = self.belief.frozen, 0
             self._distrust(self.belief.contradiction, before, state, dt)
+        if not 0 <= self._waits <= state.stamp:
+            self._waits = state.stamp
+        self.unbelieved = doubt if (state.stamp - self._waits) * 1e-9 > PATIENCE else ""
         if not (silent or (doubt is WAITS and uncommanded)):
             raise InputError(doubt)
         return False
 
     def _take(self, state: ArmState, measured: ArmState) -> None:
         self.state, self._measured = state, measured
+        self.unbelieved, self._waits = "", -1
         self.rates.on_state(measured)
 
     @property

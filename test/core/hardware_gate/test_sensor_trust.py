@@ -103,3 +103,25 @@ def test_an_arm_whose_position_and_velocity_contradict_each_other_is_braked_from
     assert "position and velocity of" in gate.status.reason
     true = ArmState(state.stamp, state.position, moves, none, none)
     assert -40.0 < model.forward_dynamics(true, command)[2] < -1.0  # it brakes, at about the acceleration limit
+
+
+def test_another_publisher_of_the_same_joints_is_told_though_nothing_is_commanded_yet(planar_3r):
+    """No state is believed, so no reference is followed."""
+    wide, one, rest, now = np.full(3, np.inf), np.ones(3), np.zeros(3), [0.0]
+    limits = JointLimits(planar_3r.lower, planar_3r.upper, one, 4.0 * one, planar_3r.effort_limit, wide)
+    config = HardwareGateConfig(command_mode="velocity", period=PERIOD)
+    gate = HardwareGate(planar_3r, limits, config, lambda: now[0])
+    for tick in range(1000):
+        now[0] = tick * PERIOD
+        position = START if tick % 2 else rest
+        try:
+            gate.on_state(ArmState(tick * TICK, position.copy(), rest.copy(), np.zeros(1), np.zeros(1)))
+        except InputError as error:
+            gate.on_unusable_state(tick * TICK, str(error))
+        if tick == 500:
+            assert not gate.doubt  # joint states may have yet to agree
+    assert "does something else publish these joints?" in gate.doubt
+    for tick in range(1000, 1010):
+        now[0] = tick * PERIOD
+        gate.on_state(ArmState(tick * TICK, START.copy(), rest.copy(), np.zeros(1), np.zeros(1)))
+    assert not gate.doubt
