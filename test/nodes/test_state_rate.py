@@ -35,11 +35,23 @@ def test_the_median_counts_whatever_is_repeated_overtaken_or_lost():
     stamps = 10**18 + 2_000_000 * np.arange(4 * GAPS) + rng.integers(-200_000, 200_000, 4 * GAPS)
     stamps[10:12] = stamps[11], stamps[10]
     look(rate, np.repeat(np.delete(stamps, slice(20, 30)), 2))
-    assert rate.measured == pytest.approx(500.0, rel=0.1) and not rate.doubt
+    assert rate.measured == pytest.approx((500.0, 500.0), rel=0.15) and not rate.doubt
     rate.lead()
     rate.clear()
     look(rate, [5, 6, 7])
-    assert rate.measured == 0.0 and not rate.doubt
+    assert not any(rate.measured) and not rate.doubt
+
+
+def test_states_that_come_in_bursts_or_after_a_pause_have_the_rate_of_their_mean_or_median():
+    """A driver that stamps what a bus brings four at a time; one that paused."""
+    bursts = np.repeat(8_000_000 * np.arange(1, GAPS), 4) + np.tile(50_000 * np.arange(4), GAPS - 1)
+    paused = 2_000_000 * np.arange(1, 4 * GAPS) + 10**9 * (np.arange(1, 4 * GAPS) > 40)
+    for stamps in (bursts, paused):
+        rate = StateRate({"rate": 500.0}, "rate")
+        for stamp in stamps:
+            look(rate, [stamp])
+            assert not rate.doubt
+            rate.lead()
 
 
 @pytest.mark.parametrize(("told", "said"), [(100.0, True), (240.0, False), (800.0, False), (1000.0, True)])

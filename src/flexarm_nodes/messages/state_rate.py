@@ -20,8 +20,11 @@ class StateRate:
     A gate keeps limits of velocities and accelerations by the period that it was told. Where joint states come more
     often, its commands exceed them; where they come more seldom, the arm creeps. Gains, too, are checked for a period.
 
+    Median and mean of the times between them must both be wrong: drivers that stamp what comes in bursts have a small
+    median, and a pause makes a large mean.
+
     Attributes:
-        measured: rate of the joint states [Hz], 0 if unknown.
+        measured: lower and higher one of the rates that mean and median say [Hz], 0 if unknown.
     """
 
     def __init__(self, told: Mapping[str, float], limiting: str = "") -> None:
@@ -36,7 +39,7 @@ class StateRate:
 
     def clear(self) -> None:
         """Forget what came."""
-        self.measured, self._newest, self._gaps = 0.0, 0, list[int]()
+        self.measured, self._newest, self._gaps = (0.0, 0.0), 0, list[int]()
 
     def look(self, raw: bytes) -> None:
         """Look at the bytes of a joint state of the arm; a repeated or overtaken one says nothing."""
@@ -49,17 +52,20 @@ class StateRate:
             return
         self._gaps.append(gap)
         if len(self._gaps) == GAPS:
-            self.measured = 1e9 / sorted(self._gaps)[GAPS // 2]
+            rates = 1e9 * GAPS / sum(self._gaps), 1e9 / sorted(self._gaps)[GAPS // 2]
+            self.measured = min(rates), max(rates)
             self._gaps.clear()
 
     @property
     def doubt(self) -> str:
         """Which told rates are others than that of the joint states; empty: none that is known."""
-        other = [name for name, rate in self._told.items() if self.measured and not self._is_near(rate)]
+        lower, higher = self.measured
+        other = [name for name, rate in self._told.items() if higher and not self._is_near(rate)]
         if not other:
             return ""
         told = ", ".join(f"{name} is {self._told[name]:g} Hz" for name in other)
-        return f"joint states come at {self.measured:.3g} Hz, but {told}: set it to the rate of the joint states"
+        rate = higher if higher < self._told[other[0]] else lower
+        return f"joint states come at {rate:.3g} Hz, but {told}: set it to the rate of the joint states"
 
     def lead(self) -> None:
         """Let a joint state of the arm pass.
@@ -67,8 +73,8 @@ class StateRate:
         Raises:
             InputError: it comes so early that a gate would exceed the limits.
         """
-        if self._limiting and self.measured > FASTER * self._told[self._limiting]:
+        if self._limiting and self.measured[0] > FASTER * self._told[self._limiting]:
             raise InputError(f"{self.doubt}; limits of velocity and acceleration would not hold")
 
     def _is_near(self, told: float) -> bool:
-        return told / SLOWER <= self.measured <= FASTER * told
+        return told / SLOWER <= self.measured[1] and self.measured[0] <= FASTER * told
