@@ -59,7 +59,7 @@ def test_of_a_scenario_robot_and_gravity_count(tmp_path):
 
 def test_no_quiet_motion_and_wrong_arguments_are_told_from_one_another(tmp_path, capsys):
     file = tmp_path / "plan.npz"
-    assert plan(PLANAR, *WAY, *QUICK, "--duration", "0.02", "--out", str(file)) == 1
+    assert plan(PLANAR, *WAY, *QUICK[:-1], "0.02", "--out", str(file)) == 1
     assert "faster than its limit in 0.02 s" in capsys.readouterr().err and not file.exists()
     good = (*WAY, *QUICK, "--out", str(file))
     for wrong, error, message in (
