@@ -59,22 +59,23 @@ def test_of_a_scenario_robot_and_gravity_count(tmp_path):
 
 def test_no_quiet_motion_and_wrong_arguments_are_told_from_one_another(tmp_path, capsys):
     file = tmp_path / "plan.npz"
-    assert plan(PLANAR, *WAY, *QUICK[:-1], "0.02", "--out", str(file)) == 1
+
+    def options(**other: str) -> list[str]:
+        good = {"start": "1.5 0.2 0", "goal": "1.2 0.2 0", "axes": "xy", "samples": "40", "rounds": "0"}
+        given = good | {"duration": "4", "out": str(file)} | other
+        return [word for name, values in given.items() if values for word in (f"--{name}", *values.split())]
+
+    assert plan(PLANAR, *options(duration="0.02")) == 1
     assert "faster than its limit in 0.02 s" in capsys.readouterr().err and not file.exists()
-    good = (*WAY, *QUICK, "--out", str(file))
-    for wrong, error, message in (
-        ((PLANAR, *WAY, *QUICK, "--out", str(tmp_path / "none" / "plan.npz")), ConfigError, "a folder that is there"),
-        ((PLANAR, *good, "--axes", "yx"), ConfigError, "axes 'yx'"),
-        ((PLANAR, *good, "--axes", "xyz"), ConfigError, "at most 0 can be kept quiet"),
-        ((PLANAR, *good, "--select", "roof"), ConfigError, "selection is roof"),
-        ((PLANAR, *good, "--start", "9", "0", "0"), InputError, "out of reach"),
-        (
-            (PLANAR, "--goal", "1", "0", "0", *QUICK, "--out", str(file)),
-            ConfigError,
-            "start position or a posture of 3",
-        ),
-        ((str(ROOT / "urdf" / "arm_7r.urdf.xacro"), *good), ConfigError, "no elastic joint"),
+    for robot, wrong, error, message in (
+        (PLANAR, options(out=str(tmp_path / "none" / "plan.npz")), ConfigError, "a folder that is there"),
+        (PLANAR, options(axes="yx"), ConfigError, "axes 'yx'"),
+        (PLANAR, options(axes="xyz"), ConfigError, "at most 0 can be kept quiet"),
+        (PLANAR, options(select="roof"), ConfigError, "selection is roof"),
+        (PLANAR, options(start="9 0 0"), InputError, "out of reach"),
+        (PLANAR, options(start="", goal="1 0 0"), ConfigError, "start position or a posture of 3"),
+        (str(ROOT / "urdf" / "arm_7r.urdf.xacro"), options(), ConfigError, "no elastic joint"),
     ):
         with pytest.raises(error, match=message):
-            plan(*wrong)
+            plan(robot, *wrong)
     assert not file.exists()
