@@ -369,11 +369,6 @@ PLANTED = (
         f"{CORE_TESTS}/test_observed_dynamics.py",
     ),
     Planted(
-        "the effort that bore a lost load fades slowly", f"{GATE}/observed_dynamics.py",
-        "self._memory[Z], self._memory[W] = self._memory[SINCE_Z] / since, self._memory[SINCE_W] / since", "pass",
-        f"{CORE_TESTS}/test_observed_dynamics.py",
-    ),
-    Planted(
         "a hand lighter than told is not looked for", f"{GATE}/load/tool_load.py",
         "if rigid and (proven or likely):", "if False:", f"{CORE_TESTS}/test_observed_dynamics.py",
     ),

@@ -6,8 +6,8 @@ inertia, a posture around which the motors can hold it (see RATED) and where the
 arm before anything can react (see SPENT), a law of weak to usual gains computed from the told model, sensor noise and
 the delay of commands. The plant is Pinocchio, with the real masses. Without a gate the same law drives the same arm.
 
-With ``--contact wall`` the tool meets a wall at right angles to its motion, an elastic one without or with losses, and
-with ``--contact stop`` one joint its hard stop, which takes its speed. The law knows of neither and follows positions.
+With ``--contact wall`` the tool meets an elastic wall at right angles to its motion, without or with losses, and with
+``--contact stop`` one joint meets its stop, a stiff spring with losses. The law knows of neither and follows positions.
 
     setup/run python benchmark/unknown_load.py [--count 300] [--seed 1] [--contact none|wall|stop] [--json]
 

@@ -114,9 +114,10 @@ def check_values(field: str, values: Array, names: Sequence[str]) -> None:
     Raises:
         InputError: names the joints whose values are not finite, or too large.
     """
-    given = dict(zip(names, values.tolist(), strict=True))
-    if all(-LARGEST_VALUE <= value <= LARGEST_VALUE for value in given.values()):
+    numbers = values.tolist()
+    if all(-LARGEST_VALUE <= value <= LARGEST_VALUE for value in numbers):
         return
+    given = dict(zip(names, numbers, strict=True))
     if bad := [name for name, value in given.items() if not math.isfinite(value)]:
         raise InputError(f"joint state {field} of {', '.join(bad)} is not finite")
     absurd = [f"{name} is {value:.3g}" for name, value in given.items() if abs(value) > LARGEST_VALUE]

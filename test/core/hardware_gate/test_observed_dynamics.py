@@ -153,12 +153,12 @@ def test_a_load_picked_up_at_rest_is_caught(load, at):
 
 
 @pytest.mark.parametrize("load", LOADS)
-@pytest.mark.parametrize("other", [(0.0, (0.0, 0.0, 0.0)), (0.2, (0.0, 0.05, 0.0))])
-def test_an_arm_that_loses_its_load_is_not_thrown_by_the_effort_that_bore_it(load, other):
+@pytest.mark.parametrize(("other", "bar"), [((0.0, (0.0, 0.0, 0.0)), 1.05), ((0.2, (0.0, 0.05, 0.0)), 1.45)])
+def test_an_arm_that_loses_its_load_is_not_thrown_by_the_effort_that_bore_it(load, other, bar):
     arm = Loaded()
     arm.carry(*load)
     fastest, unavoidable = hold(arm, {100: other})
-    assert fastest < 1.5 * unavoidable  # 1.8 times with the usual low pass; thrown if what was seen before counts
+    assert fastest < bar * unavoidable  # 1.08 and 1.47 times if that effort fades as usual
 
 
 def test_a_load_that_was_lost_long_ago_does_not_throw_the_arm():
@@ -208,7 +208,7 @@ def test_what_no_load_explains_again_and_again_is_none_and_its_correction_would_
         change = rng.uniform(-20.0, 20.0, 6)
         extra = observed.effort(arm.state, observed.mean + change) - observed.balance(arm.state) - arm.inertia @ change
         thrown = np.linalg.solve(arm.inertia, extra) * 2.0 * PERIOD / arm.limits.velocity
-        assert np.abs(thrown).max() < 0.4  # up to 60 times the velocity limits, if one were believed
+        assert np.abs(thrown).max() < 0.4  # 8 to 23 times the velocity limits without a bound
         tried += np.abs(extra).max() > 1e-3
     assert tried > 5  # a load is sought, and what it needs is tried
 

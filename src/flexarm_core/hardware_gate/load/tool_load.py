@@ -177,7 +177,7 @@ class ToolLoad:
         self._begun = False
 
     def forget(self) -> None:
-        """Do the same, but what the hand lacks is not there again until the next observation."""
+        """Forget what was observed, but not what the hand lacks until the next observation."""
         lacks, missing = self.lacks, self.missing.copy()
         self.reset()
         self._state.lacks[:], self.missing[:] = lacks, missing
