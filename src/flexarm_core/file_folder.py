@@ -58,7 +58,7 @@ class FileFolder:
         try:
             return content.decode("utf-8")
         except UnicodeDecodeError:
-            raise ConfigError(f"{what} '{name}' is not UTF-8 text") from None
+            raise ConfigError(f"{what} '{name}' is not UTF-8 text: save it as UTF-8") from None
 
     def check_new(self, name: str, what: str) -> None:
         """Raise ConfigError if :meth:`write_new` cannot create a file of this name."""

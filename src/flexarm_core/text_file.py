@@ -26,5 +26,6 @@ def read_text(path: str | Path, what: str, most: int, error: type[FlexarmError] 
     except error as problem:
         raise error(f"{what} '{path}' {problem}") from problem
     except (OSError, UnicodeDecodeError, ValueError) as problem:  # ValueError: a NUL in the path
-        reason = "is not UTF-8 text" if isinstance(problem, UnicodeDecodeError) else f"cannot be read: {problem}"
+        wrong = isinstance(problem, UnicodeDecodeError)
+        reason = "is not UTF-8 text: save it as UTF-8" if wrong else f"cannot be read: {problem}"
         raise error(f"{what} '{path}' {reason}") from problem

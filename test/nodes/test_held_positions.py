@@ -24,3 +24,15 @@ def test_a_joint_whose_first_message_has_no_position_is_heard_later() -> None:
         held.look(bytes(serialize_message(JointState(name=["lift"], position=position))))
         now += 2.0 * PERIOD
     assert held.positions() == {"lift": 0.3}
+
+
+def test_a_wheel_may_roll_and_a_turntable_under_the_arm_may_not() -> None:
+    text, tool = robots.find("arm_7r")
+    root = parse_robot_description(text).root
+    for parent, child, doubted in ((root, "rim", False), ("floor", root, True)):
+        turning = f"""<link name="{({parent, child} - {root}).pop()}"/><joint name="turn" type="continuous">
+          <parent link="{parent}"/><child link="{child}"/><axis xyz="0 0 1"/></joint></robot>"""
+        description = parse_robot_description(text.replace("</robot>", turning), read=["turn"])
+        held = HeldPositions(ArmModel(description, tool), ["turn"])
+        held.look(bytes(serialize_message(JointState(name=["turn"], position=[2.0]))))
+        assert bool(held.doubt) == doubted and held.positions() == {"turn": 2.0}

@@ -422,9 +422,13 @@ def test_limits_that_are_not_kept_are_said(tmp_path):
     text = load_robot_description(URDF / "arm_6r.urdf.xacro")
     soft = '<safety_controller soft_lower_limit="-1" soft_upper_limit="1" k_position="9" k_velocity="9"/>'
     endless = text.replace('type="revolute"', 'type="continuous"', 1)
+    ends = '<param name="min">-1</param><param name="max">1</param></command_interface>'
+    narrow = text.replace('<command_interface name="effort"/>', f'<command_interface name="effort">{ends}', 1)
     for changed, said in (
         (text.replace("<limit", f"{soft}<limit", 1), "soft limits (<safety_controller>) are not kept: 'shoulder_yaw'"),
         (endless, "position limits of continuous joints mean nothing in URDF, and are not kept: 'shoulder_yaw' [-3"),
+        (narrow, "min and max of a <command_interface> are not kept: 'shoulder_yaw' effort [-1, 1]; if they must be"),
+        (endless.replace('"effort"/>', f'"position">{ends}', 1), "are not kept: 'shoulder_yaw' position [-1, 1]"),
     ):
         (tmp_path / "arm.urdf").write_text(changed)
         assert said in check_robot(tmp_path / "arm.urdf")[0]

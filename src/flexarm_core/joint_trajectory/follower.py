@@ -29,6 +29,7 @@ from flexarm_core.types import Array, JointReference
 
 HOLDING, FOLLOWING, STOPPING = "holding", "following a trajectory", "stopping"
 INTERPOLATIONS = ("monotone", "linear")
+FAR = 0.05  # [rad | m] from its goal, a joint without a goal tolerance is spoken of
 
 
 class End(IntEnum):
@@ -331,10 +332,20 @@ class TrajectoryFollower:
         said = violated(goal.tolerances.goal, progress.error, self.joint_names)
         if not said:
             self.activity = HOLDING
-            self._end(End.SUCCESSFUL, "Goal successfully reached!")
+            self.remark = self._left(goal, progress)
+            self._end(End.SUCCESSFUL, self.remark or "Goal successfully reached!")
         elif 0.0 < goal.tolerances.goal_time < late:
             said = f"{late:.3f} s after the end: {said}"
             self._give_up(End.GOAL_TOLERANCE_VIOLATED, said, stamp, self._measured(position, velocity))
+
+    def _left(self, goal: Goal, progress: Progress) -> str:
+        """Return which joint without a tolerance is far from its goal, which counts as reached; empty: none."""
+        left = np.where(goal.tolerances.goal[0] > 0.0, 0.0, np.abs(progress.error[0]))
+        joint = int(left.argmax())
+        if not left[joint] > FAR:
+            return ""
+        where = f"joint '{self.joint_names[joint]}' is {left[joint]:.4g} from its goal"
+        return f"the trajectory has ended, and {where}: set goal_tolerance if that is no success"
 
     def _give_up(self, code: End, reason: str, stamp: int, motion: Motion) -> None:
         """End the goal; the joints come to rest where they are."""

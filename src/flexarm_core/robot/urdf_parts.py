@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element
 TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 LIMITED = ("revolute", "prismatic")
 ENDLESS = "a joint that turns without limits is continuous"
+SLIDE = "give the range of the slide"
 ATTRIBUTES = {
     "parent": ("link",),
     "child": ("link",),
@@ -74,7 +75,7 @@ def wrong_parts(part: Element) -> list[str]:
             meant = f"did you mean {near[0]}?" if near else f"use {', '.join(TYPES[:3])} or fixed"
             found.append(f"{name}: type '{kind}' is not supported; {meant}")
         elif kind in LIMITED and part.find("limit") is None:
-            hint = "give the range of the slide" if kind == "prismatic" else f"give its range; {ENDLESS}"
+            hint = SLIDE if kind == "prismatic" else f"give its range; {ENDLESS}"
             found.append(f"{name}: a {kind} joint needs <limit lower upper velocity effort>: {hint}")
     for kind, count in Counter(tag.tag for tag in part if tag.tag in KNOWN).items():
         if count > 1:

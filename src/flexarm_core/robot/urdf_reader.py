@@ -35,7 +35,7 @@ from flexarm_core.robot.extensions_reader import (
 from flexarm_core.robot.held_joints import fixed_joint, held_positions, initial_positions, joints_outside
 from flexarm_core.robot.held_tags import check_readable, held_joints, read_told, write_held
 from flexarm_core.robot.transforms import roll_pitch_yaw_to_rotation
-from flexarm_core.robot.urdf_parts import ENDLESS, lost_links
+from flexarm_core.robot.urdf_parts import ENDLESS, SLIDE, lost_links
 from flexarm_core.robot.xml_reader import read_robot_xml, with_prefixes
 from flexarm_core.types import Array
 
@@ -270,7 +270,7 @@ def _immovable(joint: Joint) -> RobotDescriptionError | None:
     if not joint.lower < joint.upper:
         return RobotDescriptionError(
             f"joint '{joint.name}': lower limit {joint.lower} is not below upper limit {joint.upper}; "
-            + ("give the range of the slide" if joint.kind == "prismatic" else ENDLESS),
+            + (SLIDE if joint.kind == "prismatic" else ENDLESS),
             joint=joint.name,
         )
     if joint.velocity_limit == 0.0:

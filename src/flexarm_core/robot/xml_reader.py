@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from flexarm_core.errors import RobotDescriptionError
 from flexarm_core.robot.coupled_joints import uncoupled_joints
-from flexarm_core.robot.urdf_parts import ENDLESS, lost_leaders, wrong_parts
+from flexarm_core.robot.urdf_parts import ENDLESS, SLIDE, lost_leaders, wrong_parts
 
 Element = ElementTree.Element
 MOST_CHARACTERS = 4_000_000
@@ -189,11 +189,17 @@ def _wrong_names(element: Element) -> Iterator[str]:
                 yield f"{kind} '{name}' is described {count} times: names must differ"
 
 
-def _remedy(text: str) -> str:
-    """Return what to do about a text in the place of numbers, if that is known."""
+def _remedy(part: Element, limit: str, text: str) -> str:
+    """Return what to do about a text in the place of numbers, if that is known; ``limit``: which it is, or empty."""
     if "$" in text:
         return "; it is text of xacro: name the file .urdf.xacro, or expand it (`xacro FILE`)"
-    return "; write spaces between numbers, no commas" if "," in text else ""
+    if "," in text:
+        return "; write spaces between numbers, no commas"
+    if "inf" not in text.lower() or not limit:
+        return ""
+    if limit in ("velocity", "effort"):
+        return "; give what the drive can do"
+    return f"; {SLIDE if part.get('type') == 'prismatic' else ENDLESS}"
 
 
 def _wrong_numbers(part: Element) -> Iterator[str]:
@@ -209,9 +215,8 @@ def _wrong_numbers(part: Element) -> Iterator[str]:
                 values = []
             said = f"{part.tag} '{part.get('name')}': <{tag.tag} {name}> is '{text[:60]}'"
             if len(values) != count or not all(math.isfinite(value) for value in values):
-                endless = tag.tag == "limit" and name in ("lower", "upper") and any(map(math.isinf, values))
                 wanted = "a finite number" if count == 1 else f"{count} finite numbers"
-                yield f"{said}, expected {wanted}{f'; {ENDLESS}' if endless else _remedy(text)}"
+                yield f"{said}, expected {wanted}{_remedy(part, name if tag.tag == 'limit' else '', text)}"
             elif max(map(abs, values)) > largest:
                 yield f"{said}, beyond {largest:g}"
             elif (tag.tag, name) in NEVER_NEGATIVE and values[0] < 0.0:

@@ -30,7 +30,8 @@ class HeldPositions:
 
     It must not if a joint that carries the arm, or lies between arm and tool, is elsewhere when it is first reported.
     Later the arm may be in motion, which is no time to leave it without joint states. Joints whose position is read are
-    where they were read: that they have moved is said, and never refused.
+    where they were read: that they have moved is said, and never refused. Joints that turn without end beside the arm
+    (wheels) may turn.
 
     Attributes:
         reads: names of the joints whose position is read.
@@ -93,6 +94,8 @@ class HeldPositions:
         if read:
             self._found[name] = position, now
         off = float(Turns([told.endless]).difference(np.array([position]), np.array([told.position]))[0])
+        if told.endless and name not in self._path:  # it rolls, as a wheel does, and the arm stays as it is
+            return
         first, self._seen = name not in self._seen, self._seen | {name}
         if abs(off) <= TOLERANCE:
             self._off.pop(name, None)

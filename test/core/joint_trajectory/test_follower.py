@@ -76,6 +76,21 @@ class Arm:
         assert np.abs(np.diff(q, axis=0) - 0.5 * dt * (v[1:] + v[:-1])).max() <= acceleration * dt**2
 
 
+def test_an_arm_that_stays_where_it_was_is_spoken_of_though_no_tolerance_is_set():
+    arm = Arm()
+    ends = arm.ask(points([1.0], [[0.0, -0.3, 0.2]]))
+    reached, arm.off[:] = arm.until(ends), 0.0
+    assert reached is End.SUCCESSFUL and "reached" in ends[0][1] and not arm.follower.remark
+    ends = arm.ask(points([1.0], [[0.0, 0.3, 0.0]]))
+    while not ends:
+        arm.off[:] = np.array([0.0, -0.3, 0.2]) - arm.position
+        arm.run(1)
+    assert ends[0][0] is End.SUCCESSFUL and "joint 'b' is 0.6 from its goal" in ends[0][1] == arm.follower.remark
+    ends = arm.ask(points([1.0], [[0.0, 0.0, 0.0]]), goal=[("a", 0.5, 0.0, 0.0)])
+    arm.off[:] = 0.3, 0.0, 0.0
+    assert arm.until(ends) is End.SUCCESSFUL and "reached" in ends[0][1]  # within the tolerance that somebody set
+
+
 def test_segments_are_cubic_with_velocities_and_quintic_with_accelerations():
     rng = np.random.default_rng(1)
     times = np.cumsum(rng.uniform(0.1, 1.0, 6))

@@ -47,6 +47,8 @@ LIMIT = r'(<joint name="joint1".*?<limit[^>]*)'
         (LIMIT + r' effort="[^"]*"', r'\1 effort="0"', "joint 'joint1'.*effort"),
         (LIMIT + r' lower="[^"]*"', r'\1 lower="9"', "joint 'joint1': lower limit 9"),
         (LIMIT + r' lower="[^"]*"', r'\1 lower="-inf"', "'joint1'.*'-inf'.*without limits is continuous"),
+        (LIMIT + r' velocity="[^"]*"', r'\1 velocity="inf"', "'joint1'.*expected a finite number; give what the drive"),
+        (LIMIT.replace("joint1", "base_x") + r' lower="[^"]*"', r'\1 lower="-inf"', "'base_x'.*range of the slide"),
         (LIMIT + r' effort="[^"]*"', r"\1", "joint 'joint1': <limit> has no effort: add it"),
         (r"<limit [^>]*/>", "", "'joint1': a revolute joint needs <limit.*'joint2': .*is continuous.*'joint3': "),
         (LIMIT + r"/>", r'\1/><limit lower="0" upper="1" velocity="1" effort="1"/>', "'joint1' has several <limit>"),
