@@ -9,7 +9,7 @@ from flexarm_core.errors import InputError
 from flexarm_nodes.messages.cdr import BODY, LITTLE_ENDIAN
 
 GAPS = 25  # number of times between joint states of which the median counts
-FASTER = 1.25  # factor by which the rate may exceed what is told
+FASTER = 1.1  # factor by which the rate may exceed what is told, and joints of a position drive their limits
 SLOWER = 3.5  # divisor by which it may be less: timers of software on a busy machine are late
 _STAMP = struct.Struct("<iI")
 
