@@ -54,7 +54,9 @@ def test_states_that_come_in_bursts_or_after_a_pause_have_the_rate_of_their_mean
             rate.lead()
 
 
-@pytest.mark.parametrize(("told", "said"), [(100.0, True), (220.0, True), (240.0, False), (800.0, False), (1000.0, True)])
+@pytest.mark.parametrize(
+    ("told", "said"), [(100.0, True), (220.0, True), (240.0, False), (800.0, False), (1000.0, True)]
+)
 def test_only_a_gate_that_was_told_too_low_a_rate_refuses(told, said):
     for limiting in ("", "gate.rate"):
         rate = StateRate({"gate.rate": told, "law.rate": 250.0}, limiting)
