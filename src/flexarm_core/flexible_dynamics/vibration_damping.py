@@ -53,11 +53,11 @@ class VibrationDampingConfig(Settings):
     gain_period: float = setting(0.02,
         "time after which the gains of the vibration damping are redesigned for the present posture", "s", 1e-4)
     mode_damping: float = setting(0.0,
-        "damping ratio that law accelerations desires of elastic joints and modes; 0: only accelerations of joints are"
+        "desired damping ratio of elastic joints and modes in law accelerations; 0: only accelerations of joints are"
         " desired and compared", "", 0.0, 1.0)
     mode_weight: float = setting(1.0,
-        "weight of the accelerations of elastic joints and modes beside those of the joints in the force correction of"
-        " law accelerations; 0: compared and published, but not corrected", "", 0.0)
+        "weight of the accelerations of elastic joints and modes relative to those of the joints in the force"
+        " correction of law accelerations; 0: compared and published, but not corrected", "", 0.0)
     # fmt: on
 
     def check(self) -> None:

@@ -35,8 +35,8 @@ class RedundancyConfig(Settings):
         "joint positions that the quadratic objective refers to; empty: those where a motion starts, see fixed_origin",
         "rad | m")
     fixed_origin: bool = setting(True,
-        "with an empty origin: later motions refer to where the first one since activation started, so the joints of a"
-        " tool pose do not depend on the motions in between; false: each motion refers to its own start")
+        "with an empty origin: all motions have the start of the first motion after activation as origin, so the joints"
+        " of a tool pose do not depend on the motions in between; false: each motion has its own start as origin")
     priority: tuple[str, ...] = setting(("x y z", "rx ry rz"),
         "priority levels of the tool axes, highest first; near singularities the last level is given up first")
     length_scale: float = setting(0.3,

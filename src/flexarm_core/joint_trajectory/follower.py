@@ -48,19 +48,19 @@ class TrajectoryFollowerConfig(Settings):
 
     # fmt: off
     path_tolerance: tuple[float, ...] = setting((0.0,),
-        "default tolerance of the joint positions on the way, one for all joints or one per joint; 0: any",
+        "default tolerance of the joint positions on the way, one for all joints or one per joint; 0: no limit",
         "rad | m", 0.0)
     goal_tolerance: tuple[float, ...] = setting((0.0,),
-        "default tolerance of the joint positions at the end, one for all joints or one per joint; 0: any",
+        "default tolerance of the joint positions at the end, one for all joints or one per joint; 0: no limit",
         "rad | m", 0.0)
     stopped_velocity_tolerance: float = setting(0.01,
-        "default tolerance of the joint velocities at the end; 0: any", "rad/s | m/s", 0.0)
+        "default tolerance of the joint velocities at the end; 0: no limit", "rad/s | m/s", 0.0)
     goal_time: float = setting(0.0,
-        "default time after the end of a trajectory within which the goal must be reached; 0: any", "s", 0.0)
+        "default time after the end of a trajectory within which the goal must be reached; 0: no limit", "s", 0.0)
     allow_partial_joints_goal: bool = setting(False,
         "whether trajectories of some of the joints are accepted; the others are held")
     allow_nonzero_velocity_at_trajectory_end: bool = setting(False,
-        "whether the last point may have velocities; the joints come to rest behind it")
+        "whether the last point may have velocities; the joints come to rest after it")
     check_limits: bool = setting(True,
         "whether trajectories beyond the position and velocity limits of the joints are rejected")
     interpolation: str = setting("monotone",

@@ -46,7 +46,7 @@ class TwistMotionConfig(Settings):
         "age of the newest velocity command at which the reference comes to rest (spaces twist and joint_velocity)",
         "s", 1e-3)
     max_lag: float = setting(0.05,
-        "largest distance by which the tool may lag behind its reference, which does not move on otherwise (space"
+        "largest distance by which the tool may lag behind its reference; at this distance the reference waits (space"
         " twist)", "m", 1e-6)
     max_angular_lag: float = setting(0.5,
         "largest angle by which the tool may lag behind its reference (space twist)", "rad", 1e-6, 3.0)

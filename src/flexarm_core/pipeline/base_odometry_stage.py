@@ -36,7 +36,7 @@ class BaseOdometryConfig(Settings):
     link: str = setting("",
         "link whose pose is measured; only elastic joints of the base may move it; empty: base link")
     twist_window: float = setting(0.0,
-        "window over which poses are differentiated, in the place of the twist; 0: the twist is used", "s", 0.0, 10.0)
+        "window over which poses are differentiated instead of using the twist; 0: the twist is used", "s", 0.0, 10.0)
     max_age: float = setting(0.1, "largest difference of stamps between a joint state and the newest pose", "s", 1e-4)
     position_tolerance: float = setting(0.02,
         "largest accepted distance of a pose from what the elastic joints can do", "m", 0.0)

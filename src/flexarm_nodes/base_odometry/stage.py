@@ -39,9 +39,10 @@ BASE_ODOMETRY_PARAMETERS = (
         "odometry: messages on odom; tf: the transforms between world_frame and child_frame on /tf and /tf_static; they"
         " have no twist, and need a twist_window", choices=(ODOM, FRAMES)),
     Parameter("world_frame", "string", "",
-        "frame_id of odometry or transform, which stands for the root link of the robot; empty: its name"),
+        "frame_id of odometry or transform that corresponds to the root link of the robot; empty: the name of the root"
+        " link"),
     Parameter("child_frame", "string", "",
-        "child_frame_id of odometry or transform, which stands for the link; empty: its name"),
+        "child_frame_id of odometry or transform that corresponds to the measured link; empty: the name of that link"),
 )  # fmt: skip
 
 

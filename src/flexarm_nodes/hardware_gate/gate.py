@@ -48,7 +48,7 @@ class HardwareGateNode(ArmNode):
             " velocity limit in a second, at most 20", "rad/s^2 | m/s^2"),
         Parameter("max_jerk", "double[]", [0.0],
             "largest rate of change of the acceleration of velocity and position commands, stops included; one for all"
-            " joints or one per joint; 0: no limit; in effort mode max_effort_rate takes its place",
+            " joints or one per joint; 0: no limit; in effort mode use max_effort_rate",
             "rad/s^3 | m/s^3"),
         Parameter("max_effort_rate", "double[]", [0.0],
             "largest rate of change of the effort; one for all joints or one per joint; 0: no limit", "N*m/s | N/s"),
@@ -59,8 +59,9 @@ class HardwareGateNode(ArmNode):
             "deviation of measured from commanded position at which position and velocity mode stop; one for all"
             " joints or one per joint; 0: travel of 0.15 s at the velocity limit", "rad | m"),
         Parameter("drive_adds", "string[]", [""],
-            "what the drives add to effort commands by themselves, so that the gate takes it off: gravity, coriolis,"
-            " friction, or none; empty: as the robot description says", choices=("", NO_TERM, *DRIVE_TERMS)),
+            "efforts that the drives add to effort commands by themselves, and that the gate therefore subtracts:"
+            " gravity, coriolis, friction, or none; empty: as the robot description says",
+            choices=("", NO_TERM, *DRIVE_TERMS)),
         Parameter("allow_unlimited", "bool", False,
             "accept joints without a velocity or effort limit in the robot description"),
         *rows(SupervisorConfig),

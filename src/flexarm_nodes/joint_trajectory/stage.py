@@ -26,9 +26,10 @@ from flexarm_nodes.node.stage.kind import StageKind
 PARAMETERS = (
     *rows(TrajectoryFollowerConfig, live=True),
     Parameter("trajectory_file", "string", "",
-        "trajectory that is followed without being asked for: package:// or file:// URI, or absolute path of a .yaml"
-        " file in the form of `ros2 topic echo`", at_start=True),
-    Parameter("start", "double", 0.0, "time after the first sample at which that begins", "s", 0.0),
+        "trajectory that is followed without a goal: package:// or file:// URI, or absolute path of a .yaml file in the"
+        " form of `ros2 topic echo`", at_start=True),
+    Parameter("start", "double", 0.0,
+        "time after the first sample at which the motion along trajectory_file begins", "s", 0.0),
     Parameter("action_monitor_rate", "double", 20.0, "rate of the feedback on a goal", "Hz", 0.1, 1000.0, live=True),
     Parameter("shaper", "string", "none",
         "input shaper of trajectories: zero vibration (zv), zero vibration and derivative (zvd), for the modes of the"
@@ -36,10 +37,12 @@ PARAMETERS = (
         choices=(*SHAPERS, "base_modes")),
     Parameter("shaper_share", "double", 0.15,
         "longest time that shaper base_modes adds to a trajectory, as a share of its duration", "", 0.0, 1.0),
-    Parameter("shaper_frequency", "double[]", [], "natural frequency of each vibration mode that it suppresses",
+    Parameter("shaper_frequency", "double[]", [],
+        "natural frequency of each vibration mode that the input shaper suppresses",
         "Hz", 0.0),
     Parameter("shaper_damping_ratio", "double[]", [0.0],
-        "damping ratio of these modes; one for all modes or one per mode", "", 0.0, 0.99),
+        "damping ratio of the vibration modes that the input shaper suppresses; one for all modes or one per mode",
+        "", 0.0, 0.99),
 )  # fmt: skip
 
 

@@ -92,23 +92,24 @@ ARM_PARAMETERS = (
         "joint_limits.yaml of MoveIt or ros2_control, whose limits narrow those of the robot description: package:// or"
         " file:// URI, or absolute path", at_start=True),
     Parameter("frame_prefix", "string", "",
-        "text in front of the names of links in the headers of markers, wrenches, IMU readings and poses, as in TF"
-        " (the parameter frame_prefix of robot_state_publisher); messages are read with it and without"),
+        "text in front of the names of links in the headers of markers, wrenches, IMU readings and poses, as in TF (the"
+        " parameter frame_prefix of robot_state_publisher); messages to the node may have it or not"),
     Parameter("wrench_frames", "string[]", [],
-        "frames of measured wrenches that are no links of the robot: NAME=LINK, or NAME=LINK x y z roll pitch yaw with"
-        " the pose of the frame in the link; then, perhaps, the signs of the six components, such as ++-++-", "m, rad"),
+        "frames of measured wrenches that are not links of the robot: NAME=LINK, or NAME=LINK x y z roll pitch yaw with"
+        " the pose of the frame in the link; optionally followed by the signs of the six components, such as ++-++-",
+        "m, rad"),
     Parameter("read_joints", "string[]", [""],
-        "joints that are not of the arm, such as a lift, a head or fingers, which the model has where joint states say"
-        " that they are when the node is activated; others stay where they are told to be held"),
+        "joints outside of the arm, such as a lift, a head or fingers, whose positions the model takes from joint"
+        " states when the node is activated; other joints outside of the arm stay at their held positions"),
     Parameter("join_joint_states", "bool", False,
-        "whether joint states with some joints of the arm are parts of one, from several publishers; else such a joint"
-        " state is faulty", at_start=True),
+        "whether joint states with only some joints of the arm, from several publishers, are joined to complete ones;"
+        " false: such a joint state is faulty", at_start=True),
     Parameter("dynamic_joint_states", "bool", False,
-        "whether joints, force/torque sensors and IMUs are read from dynamic_joint_states, in the place of joint_states"
-        " and of the topics of these sensors", at_start=True),
+        "whether joints, force/torque sensors and IMUs are read from dynamic_joint_states, instead of from joint_states"
+        " and the topics of these sensors", at_start=True),
     Parameter("velocity_window", "double", 0.004,
-        "window over which positions are differentiated where joint states have no velocities, which delays these by"
-        " half of it; at least two samples; 0: such joint states are faulty", "s", 0.0, 0.1, at_start=True),
+        "window over which positions are differentiated if joint states have no velocities, at least two samples; the"
+        " velocities are late by half of it; 0: such joint states are faulty", "s", 0.0, 0.1, at_start=True),
     Parameter("thread_priority", "int", 0,
         "real-time priority (SCHED_FIFO) requested at activation; 0: normal scheduling", "", 0, 99),
 )  # fmt: skip

@@ -23,8 +23,8 @@ SPACES = ("tool", "joints", "path", "plan", "twist", "joint_velocity")
 
 REFERENCE_PARAMETERS = (
     Parameter("space", "string", "tool",
-        "motion to generate: tool along a line (tool), joint displacement (joints), tool along a waypoint file"
-        " (path), joints along a stored plan (plan), tool or joints as velocity commands come (twist, joint_velocity)",
+        "motion to generate: tool along a line (tool), joint displacement (joints), tool along a waypoint file (path),"
+        " joints along a stored plan (plan), tool or joints by velocity commands (twist, joint_velocity)",
         choices=SPACES),
     Parameter("frame", "string", "",
         "frame of tool references (spaces tool, path and twist), root or base link; empty: that of the waypoint"

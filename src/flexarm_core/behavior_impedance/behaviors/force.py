@@ -44,7 +44,7 @@ class Force(Behavior):
             "damping of the tool motion along (first value) and about (second value) the force-controlled axes",
             "N*s/m, N*m*s/rad", 1e-6, size=2),
         Setting("tolerance", "double", 0.0,
-            "norm of the error of the wrench, averaged over 3 s in contact, that is reported as an error; 0: none is",
+            "norm of the error of the wrench, averaged over 3 s in contact, above which an error is reported; 0: never",
             "N | N*m", 0.0),
         *FRAME_SETTINGS,
     )  # fmt: skip

@@ -54,17 +54,17 @@ class VibrationControllerConfig(Settings):
         "bandwidth at which an unknown constant load is estimated and compensated; 0: off, the tool sags",
         "rad/s", 0.0, 100.0)
     base_bandwidth: float = setting(40.0,
-        "bandwidth at which the forces on the base are estimated that its model does not contain, such as those of"
-        " springs that are softer than told (realization computed_torque); 0: off, a base that is softer than told is"
-        " then shaken", "rad/s", 0.0, 1000.0)
+        "bandwidth at which forces on the base that its model does not contain are estimated, such as those of springs"
+        " that are softer than described (realization computed_torque); 0: off, and a base that is softer than"
+        " described may be shaken", "rad/s", 0.0, 1000.0)
     longest_wait: float = setting(2.0,
         "largest delay of the path due to joint limits before the law gives up", "s", 0.0)
     path_tolerance: float = setting(0.0,
-        "distance of the measured tool from its path, bent links included, that is reported as an error; 0: none is",
+        "distance of the measured tool from its path, bent links included, above which an error is reported; 0: never",
         "m", 0.0)
     bending_bandwidth: float = setting(0.0,
-        "bandwidth at which the tool is brought back from where weight and contact bend the links, as the flexible"
-        " state shows them; far below their modes; 0: off", "rad/s", 0.0)
+        "bandwidth at which the position of the tool is corrected for the bending of the links by weight and contact,"
+        " as estimated in the flexible state; choose it far below the frequencies of the links; 0: off", "rad/s", 0.0)
     largest_error: float = setting(0.2,
         "position error of the tool at which the law gives up; 3 rad of orientation error count as 1 m", "m", 1e-6)
     # fmt: on
