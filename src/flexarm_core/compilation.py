@@ -1,8 +1,8 @@
 """What happens when numba compiles a kernel: the user sees it, and a tick refuses it.
 
 numba compiles a kernel for the types of its arguments at the first call with them, which takes up to a minute, and
-keeps the machine code in a folder (:func:`where_kept`). Later processes load it from there in milliseconds. What is
-compiled all the same is said on stderr, because nothing else would tell a user why a program does not answer.
+keeps the machine code in a folder (:func:`where_kept`). Later processes load it from there in milliseconds. Other
+compilations are reported on stderr, because otherwise a user could not see why a program does not respond.
 """
 
 from __future__ import annotations

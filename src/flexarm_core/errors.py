@@ -1,6 +1,6 @@
 """Exception types of the suite. Each message states what was wrong, what is valid and what to do.
 
-What a caller may want to branch on is an attribute as well; messages may change.
+Attributes contain the data on which a caller may want to branch; messages may change.
 """
 
 from typing import Any
@@ -59,7 +59,7 @@ class ConfigError(FlexarmError, ValueError):
 
     Attributes:
         setting: name of the one setting that is at fault; empty where several are, or it is none.
-        value: what it was given; None without ``setting``.
+        value: rejected value; None without ``setting``.
     """
 
     def __init__(self, message: str, *, setting: str = "", value: Any = None) -> None:
@@ -72,7 +72,7 @@ class GainError(ConfigError):
 
     Attributes:
         setting: name of the gain.
-        value: what it was given, in the unit of the setting.
+        value: rejected value, in the unit of the setting.
         largest: largest gain that is accepted, in the unit of the setting.
     """
 

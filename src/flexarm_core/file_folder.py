@@ -1,7 +1,7 @@
 """FileFolder: the one folder of whose files a message may name one.
 
-Whoever reaches the network may send a goal. A name in it must not lead a node to any file of the machine: not to read
-it, nor to show what is in it, nor to replace it, nor to wait for it.
+Anyone who reaches the network may send a goal. With a file name in a goal, a sender must not be able to make a node
+read, show, replace or wait for an arbitrary file of the machine.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         self._options, self._stamped = options, False
 
     def is_kept(self) -> bool:
-        """Return whether there is machine code of the kernel as it is, for whatever types of arguments."""
+        """Return whether there is machine code of the present kernel, for any types of arguments."""
         self._find()
         return bool(self._cache_file._load_index())
 

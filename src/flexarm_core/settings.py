@@ -1,4 +1,4 @@
-"""What can be set is declared once: checks, documentation and the parameters of nodes are derived from it."""
+"""Each setting is declared once: checks, documentation and the parameters of nodes are derived from it."""
 
 from __future__ import annotations
 

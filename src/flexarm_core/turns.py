@@ -7,7 +7,7 @@ reference may be in any turn. Positions become comparable where they enter, and 
 * a given position (reference, setting, request, file) is brought to the turn of the measured one by :meth:`Turns.near`;
 * a position command leaves in the turn in which the encoder reported a reading that was believed.
 
-So a difference is at most half a turn: what is given in another turn is approached the short way.
+So a difference is at most half a turn: a position given in another turn is approached the short way.
 """
 
 from __future__ import annotations
@@ -81,11 +81,11 @@ class TurnCount:
     """Makes the measured positions of endless joints continuous, in the turns of the first reading.
 
     Each reading is given in the turn that is nearest to a place which follows the readings no faster than SPEED times
-    the velocity limit: readings that are wrong for a moment do not change the turn of those that follow.
+    the velocity limit: a short wrong reading does not change the turn of the following ones.
 
     Attributes:
         turns: the joints.
-        reported: (n,) what the encoders report minus the newest position: whole turns; None: zero [rad | m].
+        reported: (n,) reading of the encoders minus the newest position: whole turns; None: zero [rad | m].
     """
 
     def __init__(self, turns: Turns, velocity_limit: Array) -> None:

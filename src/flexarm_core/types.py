@@ -147,7 +147,7 @@ class FlexibleSample:
         other_wrenches: for force/torque sensors without a reading at this stamp, by name: stamp [ns] and value of the
             newest reading before it, else of the first one after it; None: that reading was rejected.
         rejected: by name, why a reading that has come could not be used.
-        turned: (n,) what the encoders report minus ``position``: whole turns of endless joints; None: zero [rad | m].
+        turned: (n,) reading of the encoders minus ``position``: whole turns of endless joints; None: zero [rad | m].
     """
 
     stamp: int

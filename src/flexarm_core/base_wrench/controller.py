@@ -166,7 +166,7 @@ def control(
         memory: see ``torque_loop.LoopMemory``; changed in place.
         inputs: see :class:`Inputs`; changed in place.
         dt: time since the last sample [s].
-        gap: whether the loop begins anew.
+        gap: whether the loop restarts.
         valid: whether the friction was measured; joints with NaN are not known.
         out: (2, n) gets what :class:`Outputs` says.
     """

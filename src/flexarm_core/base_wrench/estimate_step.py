@@ -49,7 +49,7 @@ def estimate(
     """Process one sample and return a status.
 
     The wrench is compared with the motion of the stored sample nearest to its own time, ``stamp - delay``. Without a
-    usable reading, what depends on it is NaN, and rest for the bias begins anew.
+    usable reading, the quantities that depend on it are NaN, and the time at rest for the bias restarts.
 
     Args:
         constants: see :class:`Constants`.

@@ -70,8 +70,8 @@ def filter_motion(
 ) -> None:  # fmt: skip
     """Update velocity, low-passed velocity ``slow``, acceleration and previous position ``before`` (n,) in place.
 
-    ``turning`` (n,): true for endless joints; ``measured`` (n,): measured velocities. The filter begins anew unless
-    0 < ``dt`` <= LONGEST_GAP.
+    ``turning`` (n,): true for endless joints; ``measured`` (n,): measured velocities. The filter restarts unless 0 <
+    ``dt`` <= LONGEST_GAP.
     """
     if not 0.0 < dt <= LONGEST_GAP:
         for i in range(position.shape[0]):

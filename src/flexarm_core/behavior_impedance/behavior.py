@@ -176,7 +176,7 @@ class Behavior(ABC):
         return ""
 
     def complaint(self) -> str:
-        """Return what is asked of the behavior and not achieved, which is reported as an error; empty: nothing."""
+        """Return the request that the behavior does not achieve, which is reported as an error; empty: none."""
         return ""
 
 

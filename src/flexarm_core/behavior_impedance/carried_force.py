@@ -110,8 +110,8 @@ def _step(dt: float, state: State, V0: Array, V: Array, out: Array) -> None:
 def fade(dt: float, settings: Settings, state: State, changed: bool, V0: Array, V: Array, y: Array) -> None:
     """Reduce the carried force so that the acceleration changes by a fraction of the allowed step.
 
-    In the sample of a change, fading uses only what the motion itself leaves of the allowed step, plus the missed
-    acceleration, within :data:`LEAST_SHARE` and :data:`RAMP_SHARE`. In other samples :func:`bound` follows.
+    In the sample of a change, fading uses only the part of the allowed step that the motion itself leaves, plus the
+    missed acceleration, within :data:`LEAST_SHARE` and :data:`RAMP_SHARE`. In other samples :func:`bound` follows.
     """
     step, keep = np.empty(6), 0.0
     _step(dt, state, V0, V, step)

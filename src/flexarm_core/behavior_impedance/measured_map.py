@@ -67,7 +67,7 @@ class MeasuredMapConfig(Settings):
 
     @property
     def dead_time(self) -> float:
-        """Delay in the loop: one period, and what is given [s]."""
+        """Delay in the loop: one period plus the configured delay [s]."""
         return 1.0 / self.rate + self.delay
 
     @property

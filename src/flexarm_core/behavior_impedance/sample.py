@@ -73,7 +73,7 @@ def follow(
 def settle(
     settings: Array, total: Array, state: Array, links: Array, request: Array, memory: Array, q: Array, v: Array
 ) -> float:
-    """Take over what the joints do of the requested motion; arguments as in :func:`follow`, after the sample.
+    """Take over the performed part of the requested motion; arguments as in :func:`follow`, after the sample.
 
     Returns:
         Distance of the tool from its set-point as in :func:`distance`.

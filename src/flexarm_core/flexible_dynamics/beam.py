@@ -47,7 +47,7 @@ def beam_modes(beam: Beam, loads: Sequence[Load] = (), gauges: Sequence[StrainGa
 
     Args:
         beam: the beam.
-        loads: what it carries; the ``tip_mass`` of the beam, if given, replaces it.
+        loads: bodies that the beam carries; the ``tip_mass`` of the beam, if given, replaces them.
         gauges: strain gauges on the beam.
 
     Returns:

@@ -6,7 +6,7 @@ first order in the modal coordinates ``eta``, summed over the flexible links und
 
     d = R (Pi^t eta + (Pi^r eta) x (p_tool - p_node))
 
-A joint that follows one with an elastic drive turns what it carries by the drive's deflection, too.
+A follower of a joint with an elastic drive also rotates its outboard links by the drive's deflection.
 """
 
 from __future__ import annotations

@@ -260,7 +260,7 @@ class FlexibleModel:
     def hinge_inertia(self) -> Array:
         """Return the articulated inertia ``D`` (h,) of each hinge; requires :meth:`articulate` [kg*m^2 | kg].
 
-        What is outboard of the hinge is free, and the rest held: a pivot of the elimination from tip to base.
+        All joints outboard of the hinge are free, and the others are held: a pivot of the elimination from tip to base.
         """
         if self._spread is None:
             return self._ws.D[self.tree.hinge >= 0].copy()

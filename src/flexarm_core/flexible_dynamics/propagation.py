@@ -1,4 +1,4 @@
-"""What a body hands to its neighbor: forces to its parent, accelerations to its children (compiled)."""
+"""Quantities that a body passes to its neighbors: forces to its parent, accelerations to its children (compiled)."""
 
 from __future__ import annotations
 

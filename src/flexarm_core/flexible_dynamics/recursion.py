@@ -13,7 +13,7 @@ flexible-flexible) plus the contributions of the children, then two eliminations
 Base to tip: ``qdd = D^-1 u - G^T a``, ``etadd = nu - G_f^T a`` with the acceleration ``a`` propagated from the parent.
 ``J_a`` is the armature: the reflected inertia of the hinge's motor and gear.
 
-If hinges follow others, :mod:`coupled_hinges` does what the recursion cannot.
+If hinges follow others, :mod:`coupled_hinges` is used instead of the recursion.
 """
 
 from __future__ import annotations

@@ -39,12 +39,12 @@ class StateBelief:
     """Check the plausibility of each joint state against the last believed one.
 
     Position and velocity must agree, ``q - q' = (v + v') dt / 2``, the velocity must stay near its limit and must not
-    jump, unless the positions show the jump: efforts throw a joint that is lighter than its model. Nor may the
-    deflection of an elastic base jump. Where there is nothing to compare with (the first state, a new time base, a gap
-    of more than LONGEST), CONFIRMED consecutive states must agree with each other. The same holds for what looks
-    impossible (a collision, a joint that was pushed), and then the joints must be where the arm can have moved since it
-    was last believed. Else the states contradict what was believed: an encoder has jumped, or joints were swapped. That
-    lasts until it is allowed (``free``).
+    jump, unless the positions confirm the jump: efforts may accelerate a joint that is lighter than its model abruptly.
+    Nor may the deflection of an elastic base jump. Where there is nothing to compare with (the first state, a new time
+    base, a gap of more than LONGEST), CONFIRMED consecutive states must agree with each other. The same holds for what
+    looks impossible (a collision, a joint that was pushed), and then the joints must be where the arm can have moved
+    since it was last believed. Otherwise the states contradict the earlier accepted ones: an encoder has jumped, or
+    joints were swapped. That lasts until it is allowed (``free``).
 
     A position is never accepted if it is farther beyond a limit than the two limits are apart. Readings of a joint that
     are bitwise identical although the command, or their own velocity, moves it are frozen (:class:`Stillness`). So are
@@ -52,7 +52,7 @@ class StateBelief:
     others go on. Frozen states of joints at rest are accepted again after AGAIN, if no command moves the joints.
 
     Attributes:
-        contradiction: how the states contradict what was believed, empty if they do not.
+        contradiction: how the states contradict the earlier accepted ones, empty if they do not.
         torn: time for which positions and velocities have contradicted each other in every new state [s].
     """
 

@@ -53,7 +53,7 @@ class Braking:
 
         Args:
             before: (n,) effort in force.
-            kept: (n,) effort that keeps the velocity, or bears the arm.
+            kept: (n,) effort that keeps the velocity, or holds the arm against gravity.
             unseen: time for which nothing has been measured [s].
             dt: time since the last command [s].
         """

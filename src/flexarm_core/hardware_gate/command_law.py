@@ -419,7 +419,7 @@ class CommandLaw:
     def brake(
         self, state: ArmState, dt: float, age: float = 0.0, *, predicted: bool = False, late: bool = False
     ) -> Array:  # fmt: skip
-        """Return the command (n,) that decelerates at the limit and then holds where the joints came to rest.
+        """Return the command (n,) that decelerates at the limit and then holds the joints at their positions of rest.
 
         Args:
             state: measured or predicted state.
@@ -459,9 +459,9 @@ class CommandLaw:
         return self._bounded_effort(self._feasible(effort, state, self._no_friction, braking=True), dt)
 
     def load(self, measured: ArmState) -> Array:
-        """Return the effort (n,) beyond the model's that has borne the arm for long, without what friction takes.
+        """Return the effort (n,), beyond the model's and without friction, that has supported the arm for a long time.
 
-        Predictions without measurements go on with it; what was measured last may be what is wrong.
+        Predictions without measurements use it, because the newest measurements may be the wrong ones.
         """
         if measured.stamp != self._loaded_at:
             self._loaded_at, load = measured.stamp, self.observed.lasting

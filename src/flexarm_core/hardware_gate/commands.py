@@ -28,7 +28,7 @@ class Commands:
     in the turn in which the encoder reported the newest believed state. What drives add to an effort is taken off last.
 
     Attributes:
-        drives: what the drives add.
+        drives: efforts that the drives add.
         law: law of the command mode.
         silent: whether no command is sent, as no drive accepts any.
         unobserved: whether the gate asked for the fallback controller while the effect of its commands was not known:
@@ -172,7 +172,7 @@ class Commands:
             state: newest believed state.
             brakes: whether efforts brake the arm, else they keep its velocity; set points always come to rest. Efforts
                 of an arm whose links bend always fade to those that keep it.
-            bears: whether efforts only compensate gravity.
+            bears: whether efforts compensate gravity only.
         """
         law, dt = self.law, self._config.period
         goes_on, self._bridges = self._bridges, True

@@ -21,7 +21,7 @@ FOLLOWS, LIMITED, LESS_FRICTION, FORBIDDEN, SATURATED, BOUNDLESS = range(6)  # r
 
 
 class Inputs(NamedTuple):
-    """What an effort is examined with; rows of one array."""
+    """Inputs of the examination of an effort; rows of one array."""
 
     effort: Annotated[Array, "n"]  # wanted effort
     friction: Annotated[Array, "n"]  # part of it that is said to compensate friction
@@ -83,8 +83,8 @@ def examine(
         bounded: (n,) gets the effort, unless the result is one of the others.
 
     Returns:
-        FOLLOWS or LIMITED (by an effort rate); BOUNDLESS: an acceleration is not finite; LESS_FRICTION: as much
-        friction might make a joint too fast, so accelerations must be computed anew; FORBIDDEN: the motion may break a
+        FOLLOWS or LIMITED (by an effort rate); BOUNDLESS: an acceleration is not finite; LESS_FRICTION: this much
+        friction might make a joint too fast, so accelerations must be recomputed; FORBIDDEN: the motion may break a
         limit; SATURATED: an effort is beyond its limit.
     """
     n = taken.shape[0]

@@ -48,7 +48,7 @@ class HardwareGate:
     """Turns joint references into commands that respect every limit, or into a controlled stop.
 
     Attributes:
-        drives: what the drives add to effort commands by themselves.
+        drives: efforts that the drives add to effort commands by themselves.
     """
 
     def __init__(
@@ -211,7 +211,7 @@ class HardwareGate:
         return self._commands.law.mode == "effort" and (self._machine.state is GateState.WAITING or self._first.open)
 
     def on_effort(self, state: ArmState, effort: Array) -> None:
-        """Compare measured efforts (n,) with what the drives are said to add; if they disprove it, the gate trips."""
+        """Compare measured efforts (n,) with the efforts that the drives should add; trip if these are disproved."""
         if not self.weighs_efforts:
             return
         if self._machine.state is GateState.WAITING:
@@ -227,7 +227,7 @@ class HardwareGate:
 
     @property
     def doubt(self) -> str:
-        """What the user must look at: states that none can believe, efforts that do not fit drives, late velocities."""
+        """Problems for the user: implausible states, efforts that do not fit the drives, late velocities."""
         if self._trust.unbelieved:
             return f"no joint state is believed: {self._trust.unbelieved}; does something else publish these joints?"
         if self._trust.rates.matters and not self._timing.told:
@@ -346,7 +346,7 @@ class HardwareGate:
         return commands.give(commands.brake(self._trust.state), self.config.period)
 
     def contest(self, reason: str) -> None:
-        """Stop because it is not known who leads the arm; the stop lasts until this is called with an empty reason."""
+        """Stop because the source of commands is ambiguous, until this is called with an empty reason."""
         self._machine.contested = reason
         if reason:
             self._machine.stop(reason)

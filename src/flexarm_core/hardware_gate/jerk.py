@@ -190,13 +190,13 @@ class SmoothSetPoints:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew, without acceleration."""
+        """Restart, without acceleration."""
         n = self._jerk.size
         self.acceleration = np.zeros(n)
         self.leave()
 
     def follow(self, goal: Array, asked: Array, position: Array, velocity: Array, dt: float) -> Array:
-        """Return the accelerations (n,) for a sample: those asked where the limits allow them.
+        """Return the accelerations (n,) for a sample: the requested ones where the limits allow them.
 
         Args:
             goal: (n,) wanted velocities or positions.

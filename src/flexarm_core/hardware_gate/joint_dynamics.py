@@ -31,7 +31,8 @@ class JointDynamics:
     def effort(self, state: ArmState, acceleration: Array) -> Array:
         """Return the effort (n,) for joint accelerations (n,), without the effort ``p`` of the base and ``D_m qd``.
 
-        A stop is the better for damping; where it is told but does not exist, its compensation would drive the joint.
+        Real damping improves a stop. Damping that is described but does not exist would be compensated by an effort
+        that drives the joint.
         """
         inertia, bias = self.terms(state)
         effort: Array = inertia @ acceleration + bias

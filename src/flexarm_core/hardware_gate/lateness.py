@@ -16,11 +16,11 @@ AT_REST = 0.02  # fraction of the velocity limit below which a joint counts as a
 class Lateness:
     """Keeps when the process of the gate was late, and until when a stop lasts that lateness caused.
 
-    Whoever runs the gate tells how long its threads waited for a processor, see :meth:`note`. States that are missing
-    meanwhile need not be lost: they wait to be read. So this time does not count where missing states trip the gate.
-    While the process was late in the last RECENT by what effort mode bears, the machine is *busy*: then states that are
-    late, or stops in a row, are no reason for a trip either. Such a stop is *suspended*: it ends when the arm has been
-    at rest, states have been on time and the machine has not been busy for a while.
+    The caller of the gate reports how long its threads waited for a processor, see :meth:`note`. States that are
+    missing meanwhile need not be lost: they wait to be read. So this time does not count where missing states trip the
+    gate. If the process was late by more than effort mode tolerates within the last RECENT, the machine is *busy*: then
+    states that are late, or stops in a row, are no reason for a trip either. Such a stop is *suspended*: it ends when
+    the arm has been at rest, states have been on time and the machine has not been busy for a while.
 
     Attributes:
         suspended: whether a stop waits for that.

@@ -1,49 +1,53 @@
-r"""ObservedDynamics: what an effort does, from what the efforts so far did; the model only says how much a change does.
+r"""ObservedDynamics: predicts the effect of an effort from previous efforts; the model only predicts that of a change.
 
 Notation: ``a`` measured joint accelerations (velocity differences), ``u`` efforts on the links, ``g`` the model's
 gravity and velocity terms, ``H`` the model's joint inertia, ``L`` the inertia of a load (:class:`ToolLoad`). With ``z``
-and ``w`` the same low pass of ``a`` and ``u - g``, and the inertia ``G = s (H - M) + L``, where ``M`` is what a hand
-lacks that is lighter than told,
+and ``w`` the same low pass of ``a`` and ``u - g``, and the inertia ``G = s (H - M) + L``, where ``M`` is the inertia by
+which the hand is lighter than described,
 
     a(u) = z + G^-1 (u - w - g),      u(a) = w + g + G (a - z)
 
-(incremental dynamic inversion; Sieberling, Chu and Mulder 2010, JGCD 33(6)). A payload that nobody mentioned, friction,
-contact and the push of an elastic base are in ``z`` and ``w``, not in the model. An effort that holds an arm at rest is
-one that holds it, whatever the model says of its acceleration. Used as a servo, ``u(a)`` is an integral of the error
-``a - z`` and a velocity feedback of ``G / filter_time``. What ``G`` lacks makes it slow; what it has too much makes it
-strong, in the directions in which it has too much. So a load is not learned joint by joint: two joints that carry it
-share directions in which it does not move. While a joint escapes, that is, becomes faster than its acceleration limit
-allows, ``L`` is that of the heaviest load that explains what was seen, as far as that does not throw the arm if the
-lightest one is the truth; otherwise that of the lightest. If then nothing but a load or a lighter hand explains what
-was seen, and no hand shakes, the low pass is quick, too: an arm that falls is caught in two periods, not in six. So is
-the low pass at first, when it is the mean of the model's forecast and of few samples. And while a joint escapes, ``z``
+(incremental dynamic inversion; Sieberling, Chu and Mulder 2010, JGCD 33(6)). An undescribed payload, friction, contact
+and the push of an elastic base are contained in ``z`` and ``w``, not in the model. An effort that holds an arm at rest
+has zero acceleration here, even if the model predicts another one. Used as a servo, ``u(a)`` is an integral of the
+error ``a - z`` and a velocity feedback of ``G / filter_time``. Too small a ``G`` makes the servo slow; too large a
+``G`` makes it too strong, in the directions in which it is too large. So the load is not estimated joint by joint: two
+joints that carry it share directions in which it does not move.
+
+A joint *escapes* if it becomes faster than its acceleration limit allows. Meanwhile ``L`` is the inertia of the
+heaviest load that explains the observations, as far as this does not throw the arm if the lightest load is the true
+one. Otherwise ``L`` is the inertia of the lightest load. If a joint escapes, only a load or a lighter hand explains the
+observations, and no hand shakes, the low pass is fast, too: a falling arm is caught in two periods, not in six. The low
+pass is also fast at first, when it is the mean of the model's forecast and of few samples. While a joint escapes, ``z``
 and ``w`` are those of the last sample at once, as far as it does not matter whether the last change of efforts has
-acted already: a correction acts, what it does is seen, and only then comes the next one. A load that the hand picks up
-or loses contradicts what was seen before. Two kinds are known, and then what was seen of the load until then is
-forgotten. A hand that is taken for lighter while a joint escapes after a calm time has picked up a load: this looks
-like a lighter hand, which is the opposite. If no single load explains what was seen (:attr:`ToolLoad.contradiction`
-above SURE within less than FILTER samples) and a joint escapes, a load was lost, and the effort that bore it throws the
-wrist within some periods. Then ``z`` and ``w`` are means since the contradiction began, and the next effort is right at
-once. If what contradicts one load grows by RATE in each sample, what was seen is forgotten, too: a load that is not
-there any more, mixed with what was seen since, would throw the arm later. If no joint has escaped for RESTED then, no
-load is sought until the arm moves: if others hold it, as a brake, changes of the efforts move nothing, which looks like
-an inertia beyond measure. A tool that touches what is rigid and efforts that act late look like a load, too, at first,
-but go on to contradict any. So if one is contradicted slowly, or another one within REFUTED, none is believed until
-nothing has contradicted one for BELIEVED. One is sought on, but a correction for it may not throw an arm that has none,
-and what a hand lacked before is not taken to be there.
+already acted: a correction acts, its effect is observed, and only then comes the next one.
+
+A load that the hand picks up or loses contradicts the earlier observations. Two cases are detected, and then the
+observations of the load are discarded. If the hand seems to become lighter while a joint escapes after a calm time, it
+has picked up a load, which looks like the opposite. If no single load explains the observations
+(:attr:`ToolLoad.contradiction` above SURE within less than FILTER samples) and a joint escapes, a load was lost, and
+the effort that supported it throws the wrist within some periods. Then ``z`` and ``w`` are means since the
+contradiction began, and the next effort is right at once. If the contradiction of one load grows by RATE in each
+sample, the observations are discarded, too: a load that no longer exists, mixed with newer observations, would throw
+the arm later. If no joint has escaped for RESTED then, no load is estimated until the arm moves: if something else
+holds the arm, such as a brake, changes of the efforts move nothing, which looks like an extreme inertia.
+
+Contact with a rigid object, and efforts that act late, also look like a load at first, but later observations
+contradict any load. So if a load is contradicted slowly, or another one within REFUTED, no load is used until none has
+been contradicted for BELIEVED. A load is still estimated meanwhile, but a correction for it may not throw an arm
+without a load, and inertia that the hand lacked before is not assumed to exist.
 
 Where SEVERAL joints lose speed at once by more than the efforts can cause, the arm hit something, or the velocities
-changed their scale. Neither tells what efforts do, so this sample is left out, and for FILTER samples no load is
-learned; nor is one while velocities and positions contradict each other.
+changed their scale. Neither shows the effect of efforts, so this sample is omitted, and for FILTER samples no load is
+estimated; nor is one while velocities and positions contradict each other.
 
 The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
 ``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . G^-1 y)`` is 1 for the right
-inertia. Above STRONG ``s`` falls fast (a hand lighter than told, which no hand with a load is), below WEAK it rises
-slowly, on elastic bases beyond 1, but only while a joint becomes faster than its acceleration limit allows. While
-little is asked of the arm it returns to 1: the push of a base that swings looks like a response, and a servo too weak
-would follow it.
+inertia. Above STRONG ``s`` falls fast (the hand is lighter than described; a hand with a load never is), below WEAK it
+rises slowly, on elastic bases beyond 1, but only while a joint escapes. While commands are small it returns to 1: the
+push of a base that swings looks like a response, and a servo too weak would follow it.
 
-Links that bend answer an effort at once by much more than all that they carry: the filter is then as slow as the
+Links that bend respond to an effort at once by much more than with their whole load: the filter is then as slow as the
 largest bandwidth of a servo on them demands (see ``softness``), and no load is estimated.
 """
 

@@ -15,8 +15,8 @@ EXERCISED = 0.5  # fraction of the velocity limit: changes of the velocity, in s
 class Probation:
     """Compare the acceleration that the command asks for with the one seen, ``sum (a_asked - a_0 - a_seen) dt``.
 
-    ``a_0`` is what the command asked for when the arm was first held, at rest: payload and errors of the model. A
-    sensor that counts backward, stands still or belongs to another joint shows before the joint is fast.
+    ``a_0`` is the acceleration that the command requested when the arm was first held at rest: payload and errors of
+    the model. A sensor that counts backward, stands still or belongs to another joint shows before the joint is fast.
     """
 
     def __init__(self, velocity_limit: Array) -> None:

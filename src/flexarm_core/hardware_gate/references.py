@@ -1,4 +1,4 @@
-"""References: which joint references are usable, and how long none came."""
+"""References: which joint references are usable, and how long none has arrived."""
 
 from __future__ import annotations
 

@@ -35,30 +35,30 @@ class Response:
     """Compares the effort that a motion needed with the commands sent now and some time before.
 
     For each interval the model gives the effort that moved the joints, ``tau = H_m qdd + H_bm^T xdd_b + c_m``, from
-    measured accelerations, without damping: what is told may not exist, and what exists changes slowly. For every delay
-    ``d`` and joint ``i`` the error ``e = tau - u(t - d)`` minus its mean over SLOW is ``r_i``: friction and model
+    measured accelerations, without damping: described damping may not exist, and real damping changes slowly. For every
+    delay ``d`` and joint ``i`` the error ``e = tau - u(t - d)`` minus its mean over SLOW is ``r_i``: friction and model
     errors change slowly and are in every ``e`` equally. The misfit of ``d`` is ``J_d = sum log(1 + (r_i / s_i)^2)``:
     the negative log-likelihood of errors with a Cauchy distribution (Huber 1981, Robust Statistics), whose scale
     ``s_i`` is what is usual for this joint: the mean square error over USUAL with the delay that fits best. So light
-    joints with small efforts count as much as strong ones, noisy sensors count for little, and what no delay explains,
-    like a moment in which a drive brakes by itself, counts for none. A joint that is at rest or reverses is ignored:
-    there static friction balances the command, and the effort it held back appears later as motion. Delays that are too
-    short to matter (``bearable``) or to be told count as commands in time. A longer one is detected if its misfit is
-    less than all of theirs by EVIDENCE, and less than the misfit without any commands: contact and friction can balance
-    commands, late or not, and nothing moves.
+    joints with small efforts count as much as strong ones, noisy sensors count for little, and a motion that no delay
+    explains, such as a drive that brakes by itself, counts for no delay. A joint that is at rest or reverses is
+    ignored: there static friction balances the command, and the effort it held back appears later as motion. Delays
+    that are too short to matter (``bearable``) or to be detected count as commands in time. A longer one is detected if
+    its misfit is less than all of theirs by EVIDENCE, and less than the misfit without any commands: contact and
+    friction can balance commands, late or not, and nothing moves.
 
     The term of an elastic base, ``H_bm^T xdd_b``, also depends on the commands, if a controller damps the base. If the
     base is not measured, only the joint directions that the base motion does not affect are evaluated: the errors
     without their component in the range of ``H_bm^T``. If the base has as many elastic joints as the arm has joints, no
     direction is left.
 
-    A load that nobody told looks like a delay, or like no commands: it is slow to answer. So on a rigid base every
-    motion is judged twice, by the told inertia and with that of the load that the gate has found. Commands act late, or
-    not at all, if both say so; one is enough to say that they act in time.
+    An undescribed load looks like a delay, or like missing commands, because it responds slowly. So on a rigid base
+    every motion is judged twice: with the described inertia, and with that of the load that the gate has found.
+    Commands act late, or not at all, if both say so; one is enough to say that they act in time.
 
     A drive that gets no command in time may brake by itself. No delay explains that motion. So for an arm on a rigid
-    base, the evaluation begins anew when such a motion begins and when it ends, and the motion stays ``doubted``.
-    Elastic bases and their friction move joints like that as well.
+    base, the evaluation restarts when such a motion begins and when it ends, and the motion stays ``doubted``. Elastic
+    bases and their friction move joints like that as well.
 
     Attributes:
         age: delay of the commands, from the time of the states [s]; 0 if they act in time, or if it is unknown.
@@ -144,7 +144,7 @@ class Response:
         Args:
             state: the state.
             command: (n,) effort that was in force until then.
-            load: (n, n) joint inertia of a load that the model does not have; None: none is known.
+            load: (n, n) joint inertia of a load that the model does not contain; None: unknown.
         """
         dt = self._record(state.stamp, numbers("command", command, self._limit.size))
         if _moves(self._moving, state.velocity):

@@ -21,9 +21,9 @@ REMEMBERED = 50  # states after a change of readings in which it is held against
 
 
 class SensorTrust:
-    """Believe plausible states, until they contradict what was believed, themselves, or the commands.
+    """Accepts plausible states, until they contradict earlier ones, each other, or the commands.
 
-    Then a sensor is wrong, and no state is believed until somebody has looked at it (:meth:`trust_again`).
+    Then a sensor is wrong, and no state is accepted until a user has checked it (:meth:`trust_again`).
 
     Attributes:
         state: newest believed state, None if there is none.
@@ -198,10 +198,10 @@ class SensorTrust:
             self._alone = max(self._alone - 1, 0) if same.all() else REMEMBERED
 
     def trust_again(self, law: CommandLaw, now: float, timeout: float) -> ArmState:
-        """Believe the newest state again, as somebody has looked at the sensor; return it.
+        """Accept the newest state again, because a user has checked the sensor; return it.
 
         Raises:
-            InputError: states do not agree with each other, or with the position that is commanded, or none came for
+            InputError: states do not agree with each other, or with the commanded position, or none arrived for
                 ``timeout`` [s].
         """
         if self._offered is None or now - self._offered[1] > timeout:

@@ -2,15 +2,15 @@ r"""Softness: how quickly a stop may act on an arm that bends, from the softest 
 
 A force that steps makes a mode of period ``T`` swing to twice its static deflection. One that rises linearly within a
 time ``t`` overshoots by ``|sin(pi t / T) / (pi t / T)|`` of the static deflection, by nothing where ``t = T``. So the
-deceleration of a stop rises within the period of the softest mode, of the elastic base and of flexible links with what
-they carry. A joint that stops from its velocity limit sooner than that hits the mode as an impulse, whatever its shape:
-there a rise would only make the stop longer, so there is none. Links that bend are stopped in no less than a period.
+deceleration of a stop rises within the period of the softest mode, of the elastic base and of flexible links with their
+loads. If a joint stops from its velocity limit sooner than that, the stop acts on the mode as an impulse of any shape:
+a rise would only make the stop longer, so there is none. Links that bend are stopped in no less than a period.
 
 A link that bends, on a light hub, takes more: the rigid model counts on the inertia ``H`` of all that a joint carries,
 but its motor moves only ``D`` at once, before the link bends. A damper ``k_d H`` is unstable beyond ``2 D / t`` if
 sampled with period ``t``, so the bandwidth of the braking servo is at most ``D / (2 t H)``, with ``D`` of a model that
-has more modes than are told. The stiffness that this
-leaves may be less than that of the weight, below which an error of the weight moves a joint far: it is kept.
+has more modes than described. The stiffness that this leaves may be less than that of the weight, below which an error
+of the weight moves a joint far: it is kept.
 
 A servo much stiffer than the link clamps it: the joint stands, and the link swings on. With a light hub, a servo of
 bandwidth ``w`` and a link of frequency ``f`` with its joint held,
@@ -19,12 +19,12 @@ bandwidth ``w`` and a link of frequency ``f`` with its joint held,
 
 The slowest motion decays fastest, with ``exp(-0.37 f t)``, at ``w = f / 2``; at ``w = 3 f`` with ``exp(-0.02 f t)``. So
 the bandwidth is at most ``f / 2``. A servo on measured accelerations adds an integral, which would excite the link, so
-a stop of links that bend relies on the model and on the effort that has borne the arm for long. Position limits are
-approached with the deceleration of such a stop.
+a stop of links that bend relies on the model and on the effort that has supported the arm for a long time. Position
+limits are approached with the deceleration of such a stop.
 
 Where nothing is measured, the motion of links that bend cannot be predicted by the rigid model, and a stop takes longer
-than the arm may go unmeasured. So efforts only fade, to those that keep the velocity, within half a period: what the
-links store is not let go at once, and the arm gets little faster meanwhile.
+than the arm may go unmeasured. So efforts only fade, to those that keep the velocity, within half a period: the links
+do not release their elastic energy at once, and the arm hardly becomes faster meanwhile.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class StateMachine:
         state, reason, stops, trips, fallback: see :class:`GateStatus`.
         good: number of good references since the stop began.
         interrupted: whether good input does not end the stop.
-        contested: why it is not known who leads the arm, empty if it is.
+        contested: why the source of the commands is ambiguous, empty if it is not.
         ending: whether the arm is braked and held until the reset.
     """
 
@@ -109,7 +109,7 @@ class StateMachine:
                 self.trip(f"{failed}, the last one: {reason}")
 
     def trip(self, reason: str, *, fallback: bool = False) -> None:
-        """Stop until somebody acknowledges it."""
+        """Stop until a user acknowledges it."""
         self.fallback = self.fallback or fallback
         if self.state is GateState.TRIPPED:
             return

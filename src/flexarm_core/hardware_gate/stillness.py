@@ -48,7 +48,7 @@ class Stillness:
         _judge(self._table, self._stiction, self._none, self._none, self._none, True, self._memory, self._hidden)
 
     def reset(self) -> None:
-        """Forget all readings and what is known of the joints."""
+        """Discard all readings and all knowledge about the joints."""
         self._rows.quiet[:] = 0.0
         self.forget()
 

@@ -33,7 +33,7 @@ class Timing:
         bearable: largest age in effort mode [s].
         late: whether states or commands have been too late, and their age has not dropped below RELIEVED since.
         stale: whether the newest believed state was too old on arrival.
-        told: age of the velocities beyond that of their state, as far as it is known [s]: of differentiated ones.
+        told: known age of the velocities beyond that of their state [s], for differentiated velocities.
         shown: the same as far as it shows [s]: see :class:`VelocityDelay`.
     """
 
@@ -101,7 +101,7 @@ class Timing:
 
     @property
     def too_late(self) -> bool:
-        """Whether effort mode does not bear that age."""
+        """Whether effort mode does not tolerate that age."""
         return self.age >= self.bearable
 
     @property
@@ -136,7 +136,7 @@ class Timing:
         self._arrived_at = self.now()
 
     def lateness_of(self, gap: float, *, effort: bool) -> str:
-        """Return what is too late for effort mode, ``gap`` [s] after the state before; empty if nothing is."""
+        """Return which input is too late for effort mode, ``gap`` [s] after the previous state; empty if none is."""
         if not (effort and self.too_late):
             self._late_for = 0.0
             self.late = self.late and self.age > RELIEVED * self.bearable

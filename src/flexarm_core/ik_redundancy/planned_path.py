@@ -42,7 +42,7 @@ class PlannedPath:
     Attributes:
         timing: time law along the path.
         duration: duration of the motion [s].
-        remark: what the user should know of it, or empty.
+        remark: note for the user, or empty.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ ROTATION = 1e-3  # tolerance of ``R R^T - 1``
 
 
 class Request(NamedTuple):
-    """What a sample is asked for, and the pose that the sample before was asked for."""
+    """Requested motion of a sample, and the requested pose of the previous sample."""
 
     settings: Annotated[Array, 3]  # dt [s], gain and number of corrections, see :func:`track`
     # damping of the method damped_least_squares; negative: the method is orthogonalization

@@ -81,8 +81,8 @@ class Goal:
     Attributes:
         spline: motion of all joints.
         start: stamp at which it starts [ns]; 0: at the next sample.
-        tolerances: what is watched.
-        shaper: with what it is shaped, if the joints rest when it begins; else with that of the goal before.
+        tolerances: tolerances that are checked.
+        shaper: shaper of the motion if the joints rest when it begins; otherwise that of the previous goal is used.
         ended: called when it ends, with the reason.
         canceled: asked at every sample whether the goal is to be canceled.
     """
@@ -97,7 +97,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a sample did.
+    """Result of a sample.
 
     Attributes:
         stamp: its stamp [ns].
@@ -121,7 +121,7 @@ class TrajectoryFollower:
         config: settings.
         rules: which trajectories are accepted.
         activity: HOLDING, FOLLOWING or STOPPING.
-        progress: what the last sample did, None before any.
+        progress: result of the last sample, None before any.
         remark: why the last trajectory ended early, until the next begins.
     """
 

@@ -63,7 +63,7 @@ class Stopped:
 
 
 class Followed:
-    """The joints follow a spline, which begins where they are; if it ends in motion, they come to rest behind it."""
+    """The joints follow a spline, which begins where they are; if it ends in motion, they come to rest after it."""
 
     def __init__(self, start: int, spline: Spline, now: int, motion: Motion, limits: Limits) -> None:
         """Follow a spline whose times count from a stamp ``start`` [ns], from a motion at the stamp ``now`` on."""
@@ -96,7 +96,7 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits (n,) of what is added to a motion.
+    """Limits (n,) of the part that is added to a motion.
 
     Attributes:
         velocity: velocity limits, inf if there are none [rad/s | m/s].
@@ -124,7 +124,7 @@ def _approach(duration: float, motion: Motion, spline: Spline, limits: Limits) -
 
 
 class Piece:
-    """A course, with what the motion before it differed by, which fades.
+    """A course, plus the difference to the previous motion, which fades.
 
     Attributes:
         begin: stamp from which on the piece leads [ns].
@@ -219,7 +219,7 @@ class ShapedMotion:
     """The pieces of a motion, and their convolution with an impulse train.
 
     Attributes:
-        limits: limits of what is added to a motion.
+        limits: limits of the part that is added to a motion.
     """
 
     def __init__(self, position: Array, limits: Limits) -> None:

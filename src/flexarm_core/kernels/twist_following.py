@@ -1,4 +1,4 @@
-"""A set-point that follows a stream of twists within limits, and leads the tool by no more than a lag (compiled)."""
+"""A set-point that follows a stream of twists within limits, ahead of the tool by no more than a lag (compiled)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ ROOM = 1024  # samples for which there is room at first
 class ShapedStream:
     """Convolves a motion with an impulse train; between two samples the acceleration of the motion is constant.
 
-    The result is a mean of what the motion was within the length of the shaper, so it keeps every limit that the motion
+    The result is a weighted mean of the motion within the length of the shaper, so it keeps every limit that the motion
     keeps. It is late by :attr:`InputShaper.delay`.
     """
 

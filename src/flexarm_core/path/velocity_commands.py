@@ -1,9 +1,9 @@
 """Motions that follow velocities as they come: twists of the tool, or velocities of the joints.
 
-Whoever sends the velocities, an operator or a learned policy of 10 Hz, may send anything, at any rate. The reference is
-smooth: it changes its velocity no faster than the largest acceleration, comes to rest when the stream stops, and never
-leads the measured arm by more than a lag within which it can still brake. An input shaper may follow, so that modes of
-a flexible arm or base rest whenever the commanded velocity is constant or zero.
+The sender of the velocities, an operator or a learned policy of 10 Hz, may send any values at any rate. The reference
+is smooth: it changes its velocity no faster than the largest acceleration, comes to rest when the stream stops, and is
+never ahead of the measured arm by more than a lag within which it can still brake. An input shaper may follow, so that
+modes of a flexible arm or base rest whenever the commanded velocity is constant or zero.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""BaseOdometryStage: the motion of the base as somebody else measures it, for every sample.
+"""BaseOdometryStage: the motion of the base from external odometry, for every sample.
 
 A pose ``R, p`` and a twist ``V`` of a link that only the elastic joints of the base move give these joints: their
 positions ``x`` by Newton's method from the last ones, with the error ``e = [p - p(x); log(R R(x)^T)]`` and the Jacobian
@@ -49,7 +49,7 @@ class BaseOdometryStage(Stage):
     """Gives the flexible state of a base whose pose and twist are measured.
 
     Attributes:
-        lack: why no newer pose has come, in words; empty: not known.
+        lack: why no newer pose has arrived; empty: unknown.
     """
 
     name = "base_odometry"

@@ -18,7 +18,7 @@ from flexarm_core.types import ArmState, Array, BaseWrenchEstimate, BaseWrenchSa
 
 
 class Lead(Protocol):
-    """Leads the joints for a while; joint references that arrive are not used meanwhile."""
+    """Commands the joints for a while; joint references that arrive are not used meanwhile."""
 
     @property
     def leads(self) -> bool:
@@ -31,7 +31,7 @@ class Lead(Protocol):
         """
 
     def interrupt(self, reason: str) -> None:
-        """End: the stage begins anew."""
+        """End, because the stage restarts."""
 
 
 class BaseWrenchStage(Stage):
@@ -43,8 +43,8 @@ class BaseWrenchStage(Stage):
         state: position, filtered velocity and base motion of the newest estimate; None before any.
         newest: newest estimate; None before any.
         weight: weight of the torque loop's correction when that estimate was made; 0 without control.
-        zero: mean of what the estimates do not explain while the arm rests.
-        lead: may lead the joints, as a calibration does; None: there is none.
+        zero: mean of the residual wrench while the arm rests.
+        lead: may command the joints, as a calibration does; None: there is none.
     """
 
     name = "base_wrench_torque_estimator"
@@ -79,7 +79,7 @@ class BaseWrenchStage(Stage):
 
     @property
     def needs(self) -> frozenset[str]:
-        """The joint reference, if torques are controlled and nothing leads the joints."""
+        """The joint reference, if torques are controlled and no lead commands the joints."""
         return frozenset() if self.controller is None or self.refusal else frozenset({"joints"})
 
     @property
@@ -101,7 +101,7 @@ class BaseWrenchStage(Stage):
         return self.estimator.sign * self._reading
 
     def reset(self) -> None:
-        """Forget earlier samples; what leads the joints ends."""
+        """Forget earlier samples; a lead of the joints ends."""
         if self.lead is not None:
             self.lead.interrupt("the clock was set back")
         self.zero.reset()

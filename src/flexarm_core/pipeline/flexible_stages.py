@@ -18,9 +18,9 @@ from flexarm_core.types import ArmState, Array, FlexibleSample, JointReference, 
 def confirmed_friction(reference: JointReference, effort: Array) -> Array:
     """Return the part (n,) of the friction given in a reference that the measured effort (n,) confirms [N*m | N].
 
-    What the measured effort lacks of the effort in the reference was not let pass: that friction is not compensated,
-    and subtracted from the effort it would be a torque that does not exist. The result lies between 0 and the friction
-    given.
+    If the measured effort is smaller than that of the reference, the gate has limited the difference. The drives did
+    not compensate this part of the friction; to subtract it from the effort would give a torque that does not exist.
+    The result lies between 0 and the friction given.
     """
     given = reference.friction
     if given is None:

@@ -1,8 +1,8 @@
 r"""PathWatch: where a measured tool is beside its path, with what bent links do to it.
 
 The joints measure where rigid links would hold the tool, ``p(q)``; links that bend displace it by ``d``, as their modes
-are estimated. Off its path by more than a tolerance, in the tracked axes, is an error that has to be said, whatever law
-leads the arm and whatever it believes::
+are estimated. Off its path by more than a tolerance, in the tracked axes, is an error that must be reported,
+independent of the law and its estimates::
 
     e = p_r - p(q) - d                              p_r reference of the tool
 
@@ -96,7 +96,7 @@ class PathWatch:
             flexible: estimated modes; None: links count as rigid.
             state: measured state of arm and base.
             tool: tool reference.
-            tolerance: distance from the path that is an error [m]; 0: none is.
+            tolerance: distance from the path above which an error is reported [m]; 0: never.
             bandwidth: w [rad/s]; 0: the reference is not changed.
 
         Raises:

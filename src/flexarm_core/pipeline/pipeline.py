@@ -25,7 +25,7 @@ class Pipeline:
         stages: stages in order, without the gate.
         gate: last stage before the hardware.
         refuses_compilation: whether a stage that would have a kernel compiled fails instead: against the clock the gate
-            would have no sample for as long as that takes. The gate itself may compile, as nobody stands in for it.
+            would have no sample for as long as that takes. The gate itself may compile, because nothing can replace it.
     """
 
     def __init__(self, stages: Sequence[Stage], gate: GateStage) -> None:
@@ -61,7 +61,7 @@ class Pipeline:
     def tick(self, sample: FlexibleSample, age: float | None = None, **given: Any) -> Tick:
         """Process one sample; return the tick with the command and the results of every stage.
 
-        :meth:`lead` and :meth:`answer` are its two halves, where nobody else may use the gate during the second.
+        :meth:`lead` and :meth:`answer` are its two halves, if no other thread may use the gate during the second.
 
         Args:
             sample: measurements.

@@ -1,4 +1,4 @@
-"""RateCheck: whether rates are those of the positions beside them, by somebody who measures both."""
+"""RateCheck: whether measured rates fit the measured positions of the same source."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RateCheck:
         return self.unexplained <= 1.0 - EXPLAINED
 
     def reset(self) -> None:
-        """Forget the samples and what they showed."""
+        """Discard the samples and the result."""
         self._samples.clear()
         self.unexplained = 0.0
 

@@ -43,7 +43,7 @@ class PathSample:
 
 
 class Lead(Protocol):
-    """Leads the joints along paths; tool references are not followed meanwhile.
+    """Moves the joints along paths; tool references are not followed meanwhile.
 
     Attributes:
         activity: HOLDING: there is no path; PLANNING: there will be one; FOLLOWING or STOPPING.
@@ -58,7 +58,7 @@ class Lead(Protocol):
         """Take note that the joints rest at ``position`` (n,) at a stamp without a path; None: they move."""
 
     def interrupt(self, reason: str) -> None:
-        """Give the path up: the motion begins anew from where the arm is."""
+        """Abandon the path: the motion restarts from the measured position."""
 
 
 class RedundancyStage(Stage):
@@ -67,9 +67,9 @@ class RedundancyStage(Stage):
     Attributes:
         solver: redundancy solver of the arm's chain.
         place: (c,) indices of the chain's joints in the arm.
-        lead: may lead the joints along paths; None: there is none.
+        lead: may move the joints along paths; None: there is none.
         leads: whether joint references command the arm; else only paths are followed, by another controller.
-        activity: what the last sample did: HOLDING, STREAMING, PLANNING, FOLLOWING or STOPPING.
+        activity: activity in the last sample: HOLDING, STREAMING, PLANNING, FOLLOWING or STOPPING.
         fraction: completed fraction of the path.
         measured: positions of all joints in the newest sample, None before any.
     """

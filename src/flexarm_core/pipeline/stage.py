@@ -49,7 +49,7 @@ class Stage(ABC):
         """
 
     def observe(self, tick: Tick) -> None:  # noqa: B027
-        """Do what a sample without references allows, before ``update``.
+        """Process the part of a sample that needs no references, before ``update``.
 
         A node of the stage calls it at once, and ``update`` when the references have come, with another tick of the
         same sample; a pipeline calls both (:func:`advance`).

@@ -26,7 +26,7 @@ class TrajectoryStage(Stage):
 
         Args:
             follower: follows trajectories.
-            first: trajectory that is followed without being asked for; None: none.
+            first: trajectory that is followed without a goal; None: none.
             start: time after the first sample at which it begins [s].
         """
         self.follower, self._first, self._start = follower, first, round(number("start", start, 0.0, 1e9) * 1e9)

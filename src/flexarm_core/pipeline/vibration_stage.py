@@ -131,7 +131,7 @@ class VibrationStage(Stage):
         """Check the gains before the first sample, so that it is answered without delay.
 
         Args:
-            position: (n,) joint positions; None: unknown, then what the check needs is only loaded.
+            position: (n,) joint positions; None: unknown, then only the code of the check is loaded.
 
         Raises:
             ConfigError: the gains are not stable there.

@@ -267,12 +267,12 @@ MOST = 4  # processes: of about 1 GB each, and there are not many more parts
 
 
 def is_kept(kernel: Any) -> bool:
-    """Return whether the cache has machine code of a kernel, for whatever types."""
+    """Return whether the cache has machine code of a kernel, for any types."""
     return kernel.stats.cache_path is not None and kernel._cache.is_kept()  # type: ignore[no-any-return]
 
 
 def main(parts: Mapping[str, Callable[[], None]] = PARTS) -> None:
-    """Compile what is not kept, and print how long it took; progress is shown on stderr."""
+    """Compile the kernels that are not in the cache, and print how long it took; progress is shown on stderr."""
     began, progress = time.perf_counter(), compilation.progress
     progress.total = sum(not is_kept(kernel) for kernel in progress.kernels)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1

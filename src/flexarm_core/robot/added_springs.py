@@ -3,7 +3,7 @@
 A floating joint becomes three prismatic and three revolute joints in a row, ``JOINT_x``, ``JOINT_y``, ``JOINT_z``,
 ``JOINT_rx``, ``JOINT_ry``, ``JOINT_rz``, about axes that move along; a planar one ``JOINT_x``, ``JOINT_y``,
 ``JOINT_rz``, with z along its axis. Those that are not named are left out: the base is stiff there. With stiffness 0 a
-direction is free, as that of a base which somebody measures.
+direction is free, as for a base whose motion is measured.
 """
 
 from __future__ import annotations

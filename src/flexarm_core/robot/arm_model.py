@@ -94,7 +94,7 @@ class ArmModel:
         fastest: (n,) velocities that the drives may reach: the limits of the URDF, which ``joint_limits`` may narrow.
         gravity: (3,) gravity vector in the root link frame [m/s^2].
         weighs: whether there is gravity.
-        hand: (6, 6) spatial inertia of what the last joint carries, in the tool frame [kg, kg*m, kg*m^2].
+        hand: (6, 6) spatial inertia of all links outboard of the last joint, in the tool frame [kg, kg*m, kg*m^2].
         spread: (k, n) matrix ``G`` from motions of the actuated joints to those of all joints of the arm: them, then
             the ones that follow them; None if no joint follows another.
         base_to_tool: chain from the base link to the tool, for joint positions (n,).

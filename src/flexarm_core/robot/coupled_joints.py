@@ -4,10 +4,10 @@ With ``q = G q_r + b`` and the constant matrix ``G``, the arm has the coordinate
 
     J_r = J G        H_r = G^T H G        c_r = G^T c        tau_r = G^T tau
 
-A follower has no motor. What the description says about it is said about its driver instead, so that everything that
-is given for each driven joint holds for both: limits ``(q - b) / a`` and ``qd / a``, viscous damping ``a^2 d``,
-Coulomb friction ``|a| f``, rotor inertia ``a^2 J``. Its position 0 is moved by ``b``: in the arm, and in the text of
-the description, followers have no offset, and limits that are less by ``b``.
+A follower has no motor. Its properties in the description are transferred to its driver, so that the values of each
+driven joint hold for both: limits ``(q - b) / a`` and ``qd / a``, viscous damping ``a^2 d``, Coulomb friction
+``|a| f``, rotor inertia ``a^2 J``. Its position 0 is moved by ``b``: in the arm, and in the text of the description,
+followers have no offset, and limits that are less by ``b``.
 """
 
 from __future__ import annotations

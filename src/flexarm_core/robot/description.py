@@ -100,7 +100,7 @@ class Joint:
 
     @property
     def fastest(self) -> float:
-        """Largest velocity that the drive may reach, whatever a file of limits asks for [rad/s | m/s]."""
+        """Largest velocity that the drive may reach, independent of a file of limits [rad/s | m/s]."""
         return self.velocity_limit if self.described_velocity is None else self.described_velocity
 
     @property
@@ -125,7 +125,7 @@ class HeldJoint:
         axis: (3,) its axis, in the axes of its child link; zero if it has several or none.
         named: whether it is held by name; else it is outside of the arm.
         leader: joint that it follows in the end (``<mimic>``); its own name: none.
-        ratio: what it moves by where that moves by one.
+        ratio: displacement of the follower per unit displacement of its driver.
         endless: whether it turns without end.
     """
 
@@ -292,8 +292,8 @@ class RobotDescription:
         flexible_links: flexible links by name.
         strain_gauges: strain gauges by name.
         imus: inertial measurement units by name.
-        drive_adds: what the drives add to effort commands by themselves, of ``DRIVE_TERMS``.
-        efforts_lack: what the measured efforts do not contain, of ``DRIVE_TERMS``.
+        drive_adds: efforts that the drives add to effort commands by themselves, of ``DRIVE_TERMS``.
+        efforts_lack: efforts that the measured efforts do not contain, of ``DRIVE_TERMS``.
     """
 
     name: str

@@ -60,7 +60,8 @@ class DriveTerms:
             position: (n,) joint positions [rad | m].
             velocity: (n,) joint velocities [rad/s | m/s].
             friction: (n,) compensation of the static friction in the whole effort [N*m | N]; drives add no more of it
-                than the friction in the robot description. What a torque loop finds beyond that, it commands.
+                than the friction in the robot description. The torque loop itself commands the friction that it finds
+                beyond that.
         """
         model, total = self._model, np.zeros(self._model.n)
         if not self.adds:
@@ -78,7 +79,8 @@ class DriveTerms:
     def doubt(self, position: Array, velocity: Array, effort: Array) -> str:
         """Return why measured efforts (n,) do not fit to an arm at rest that has a weight; empty if they may.
 
-        Without a motor effort it is held by its brakes, or by what the drives add without saying or measuring so.
+        Without a motor effort the arm is held by its brakes, or by efforts that the drives add and neither describe nor
+        measure.
         """
         if not np.isfinite(effort).all() or (np.abs(velocity) > AT_REST).any():
             return ""
@@ -96,17 +98,18 @@ class DriveTerms:
 
 
 class FirstEfforts:
-    """Compares the first commands with measured efforts and with the motion: do the drives add what they are said to?
+    """Compares the first commands with measured efforts and with the motion, to check the described ``drive_adds``.
 
     Beyond a command ``u`` drives give ``s g`` with the gravity effort ``g`` and ``s`` = 0 or 1. Measured efforts minus
-    ``u`` show ``s``, and so does ``H qdd + c - u``. If both contradict what was said, that is proof; measured efforts
-    alone are none, as they may lack what the drives add.
+    ``u`` show ``s``, and so does ``H qdd + c - u``. If both contradict it, this is proof; measured efforts alone are no
+    proof, because they may lack the terms that the drives add.
 
     Attributes:
-        doubt: what is wrong, empty if nothing is known.
+        doubt: detected contradiction, empty if there is none.
         certain: whether there is proof.
         open: whether more efforts are wanted.
-        seen: the terms with gravity if they are said to come without it, and without it if with it.
+        seen: the terms with gravity if they are described without it, and without gravity if they are described with
+            it.
     """
 
     def __init__(self, drives: DriveTerms, model: ArmModel) -> None:
@@ -166,13 +169,13 @@ class FirstEfforts:
 
 
 def effort_lack(model: ArmModel) -> DriveTerms | None:
-    """Return what the measured efforts of an arm do not contain, by its description; None: they are whole."""
+    """Return the terms that measured efforts lack according to the description; None: they are complete."""
     lack = model.description.efforts_lack
     return DriveTerms(model, lack) if lack else None
 
 
 def drive_terms(model: ArmModel, wanted: Sequence[str]) -> DriveTerms:
-    """Return what the drives of an arm add: the terms that are wanted; if none are named, those of its description.
+    """Return the efforts that the drives of an arm add: the given terms; if none are named, those of its description.
 
     Raises:
         ConfigError: a term is unknown.

@@ -6,7 +6,7 @@ With the position ``theta`` of the motor and the deflection ``delta = q - theta`
     B thetadd = tau - tau_J          tau_J = -(k delta + d deltad)          M(q) qdd + c(q, qd) = tau_J
 
 This is an arm with the positions ``theta``, in which each motor carries a link without mass, whose only deformation
-mode ``delta`` turns what is fixed to it about the axis of the joint. So the joint gets the child link ``JOINT_drive``
+mode ``delta`` rotates the outboard links about the axis of the joint. So the joint gets the child link ``JOINT_drive``
 with that mode, and carries its former child by the fixed joint ``JOINT_drive_output``. Everything that handles flexible
 links then handles elastic drives too. The deflection is exact, however large; that rotors move as their joints do, in
 the frame of the link that carries them, is the usual assumption for large gear ratios.

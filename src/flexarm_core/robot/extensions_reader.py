@@ -92,7 +92,7 @@ def actuated_joints(
     """Return the names of the actuated joints, in tree order.
 
     These are the movable joints with a command interface; if no joint has one, all movable joints that are not elastic.
-    A joint that follows another one (``<mimic>``) has no motor, whatever it has else.
+    A joint that follows another one (``<mimic>``) has no motor, independent of its other properties.
     """
     movable = [name for name, joint in joints.items() if joint.kind != "fixed"]
     springs = {joint.name for joint in elastic}

@@ -1,7 +1,7 @@
 """Held joints: movable joints outside of the arm (gripper fingers, head, wheels) become fixed joints.
 
 The arm then carries what hangs on them as rigid parts of its links, as ``pinocchio.buildReducedModel`` does. The text
-of the description says so too: all that read it see the same robot.
+of the description contains them as fixed joints: all its readers see the same robot.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def held_positions(
 def initial_positions(element: Element) -> dict[str, float]:
     """Return the ``initial_value`` of the position state interfaces of ``<ros2_control>`` by joint [rad | m].
 
-    What is not a finite number is left out: it belongs to simulators, which complain themselves.
+    Values that are not finite numbers are omitted: they are for simulators, which report errors themselves.
     """
     found = {}
     for joint in element.findall("./ros2_control/joint"):

@@ -25,7 +25,7 @@ TOLD = "held_joint"  # tag of the robot
 def held_joints(
     joints: Mapping[str, Joint], positions: Mapping[str, float], named: Collection[str]
 ) -> dict[str, HeldJoint]:
-    """Return what is kept of joints that are held.
+    """Return the data of the held joints.
 
     Args:
         joints: joints by name, as they are described.
@@ -128,7 +128,7 @@ def taken_from_arm(text: str, description: RobotDescription, names: Iterable[str
 
     Args:
         text: text that was read.
-        description: what was read, with these joints to be read.
+        description: parsed description, in which these joints are to be read.
         names: names of the joints to be read.
         tool_frame: tool link.
 
@@ -156,7 +156,7 @@ def place_held(text: str, positions: Mapping[str, float]) -> str:
 
     Args:
         text: text of a description that was read (:func:`urdf_reader.parse_robot_description`).
-        positions: where they are, by name [rad | m]; limits are not asked, because they are measured.
+        positions: measured positions, by name [rad | m]; limits are ignored, because the positions are measured.
 
     Raises:
         RobotDescriptionError: the text is none of a robot, or a position is of another joint.

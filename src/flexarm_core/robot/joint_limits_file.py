@@ -6,8 +6,8 @@
       joint1: {has_velocity_limits: true, max_velocity: 2.0, has_jerk_limits: true, max_jerk: 300.0}
 
 A limit counts where its ``has_..._limits`` is true. It only narrows: the smaller of it and that of the description
-holds. Deceleration may have either sign, as Pilz writes it negative, and counts as a limit of the acceleration. Whoever
-reads the narrowed description keeps the limits: nothing else knows of the file.
+holds. Deceleration may have either sign, as Pilz writes it negative, and counts as a limit of the acceleration. All
+readers of the narrowed description keep the limits; no other code reads the file.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Stiffness of elastic joints: which is too soft or too stiff to be meant.
 
-A spring ``k`` and what it carries, with all other joints at zero, swing at ``f = sqrt(k / M) / (2 pi)``, where ``M`` is
-the mass along the joint or the inertia about it. Below SLOWEST the joint is one that floats, which has stiffness 0.
-Above FASTEST it is one that stands still: no motion of the arm shows that it gives way, and every simulation takes
-steps that resolve it.
+A spring ``k`` and its load, with all other joints at zero, swing at ``f = sqrt(k / M) / (2 pi)``, where ``M`` is the
+mass along the joint or the inertia about it. Below SLOWEST the joint is one that floats, which has stiffness 0. Above
+FASTEST the joint is practically rigid: no motion of the arm shows its deflection, and every simulation would need steps
+that resolve it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ USUAL = 1.0, 30.0  # [Hz] of bases
 
 
 def stiffness_errors(description: RobotDescription) -> list[RobotDescriptionError]:
-    """Return what is wrong with the stiffness of elastic joints, each with the range that it may have."""
+    """Return the errors of the stiffness of elastic joints, each with the valid range."""
     found = []
     for elastic in description.elastic:
         joint = description.joints[elastic.name]

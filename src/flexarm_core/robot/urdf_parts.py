@@ -1,4 +1,4 @@
-"""What URDF requires of links and joints, said by name: readers of URDF stop at the first that they cannot read."""
+"""Requirements of URDF on links and joints, all reported by name: readers of URDF stop at the first error."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def lost_links(ends: Iterable[tuple[str, str]], links: Collection[str]) -> list[
 
 
 def wrong_parts(part: Element) -> list[str]:
-    """Return what is missing from a ``<link>`` or ``<joint>``, or given twice, each with what to write."""
+    """Return the parts that a ``<link>`` or ``<joint>`` lacks or contains twice, each with what to write."""
     found, name = [], f"{part.tag} '{part.get('name')}'"
     if part.tag == "joint":
         kind = part.get("type", "")

@@ -23,7 +23,7 @@ TOUCH = 0.05  # fraction of the desired force above which the tool counts as in 
 class Force(Behavior):
     """Force control, ``f_b = f_d``, along the selected axes of a frame; the law's spring and the path do not act there.
 
-    Along these axes the law is ``M a + D v = f_measured + f_d``. At rest the tool exerts exactly ``f_d``, whatever the
+    Along these axes the law is ``M a + D v = f_measured + f_d``. At rest the tool exerts exactly ``f_d``, for any
     stiffness of the environment; in free space it approaches at the velocity ``f_d / D``. On a surface of stiffness k
     the force settles as ``k / (M s^2 + D s + k)``, so D must be large enough for the delay in the loop: about
     ``D > 3 k T``, where T is the time from a command to the measurement of its effect.

@@ -1,4 +1,4 @@
-"""Path: leads the tool along a path, or along a stream of references."""
+"""Path: moves the tool along a path, or along a stream of references."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SAME = 0.02  # [m] a changed waypoint counts as the same one if it moved, or tur
 
 
 class Path(Behavior):
-    """Leads the tool: provides ``x_b, v_b, a_b`` of a path over time. The path starts at the present tool pose.
+    """Moves the tool: provides ``x_b, v_b, a_b`` of a path over time. The path starts at the present tool pose.
 
     After a change of limits the tool continues along the same path, faster or slower. After a change that moves the
     waypoints by less than :data:`SAME`, it continues to the waypoint that it was moving to. Any other change starts a

@@ -1,4 +1,4 @@
-r"""ToolCalibration: bias of a force/torque sensor, mass and center of mass of what it carries, from poses at rest.
+r"""ToolCalibration: bias of a force/torque sensor, mass and center of mass of its load, from poses at rest.
 
 With gravity ``g`` in axes of the sensor, a free tool at rest is read, for the sign ``s`` of the sensor, as::
 
@@ -130,13 +130,13 @@ class ToolWeighingConfig(Settings):
 
 
 class ToolWeighing:
-    """Weighs the tool whenever the arm rests in a new orientation, whoever moves it there.
+    """Weighs the tool whenever the arm rests in a new orientation; any node or person may move it there.
 
     Attributes:
         config: settings.
         gravity: gravity in sensor axes (3,), by pose [m/s^2].
         wrench: mean readings (6,), by pose [N, N*m].
-        phase: what is next: ``move``, ``settling`` or ``measuring``.
+        phase: next step: ``move``, ``settling`` or ``measuring``.
     """
 
     def __init__(self, config: ToolWeighingConfig) -> None:

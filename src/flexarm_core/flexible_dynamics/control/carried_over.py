@@ -32,7 +32,7 @@ ENOUGH = 6  # passes of a step after which it is articulated anew in the next on
 
 @dataclass(frozen=True, slots=True)
 class CarriedOver:
-    """What one step leaves to the next.
+    """Quantities of one step that the next step uses.
 
     Attributes:
         stamp: stamp of the state at which the articulated-body quantities were computed [ns].
@@ -68,7 +68,7 @@ def articulate(
         x: (h + K,) coordinates.
         v: (h + K,) rates.
         step: step over which accelerations are means, 0: those of the moment [s].
-        before: what the step before left, None for the first.
+        before: quantities of the previous step, None for the first.
     """
     joints = model.actuated
     inertia = np.diag(model.mass_matrix(x))[joints]
@@ -88,7 +88,7 @@ def correct_carried_over(
 
     Args:
         model: the arm.
-        carried: what the step before left.
+        carried: quantities of the previous step.
         x: (h + K,) coordinates.
         v: (h + K,) rates.
         step: step over which accelerations are means, 0: those of the moment [s].

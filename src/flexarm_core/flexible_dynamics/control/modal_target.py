@@ -6,8 +6,8 @@ and ``dy`` the deviation from the quasi-static deflection under the reference, d
     y_dd = y_dd(q_dd desired) - D dyd        D = phi diag(2 zeta w) phi^T M_yy
 
 The joints have to yield for it: ``q_dd* = -S D dyd``, ``S = R_q (R^T W R)^-1 R_y^T W_y``, in weighted least squares.
-Their servos work against what they yield. A mode swings with ``w``, so ``y`` and ``-yd / w^2`` stand for the integrals
-of ``yd``, and what the servos will do is added to the desired accelerations of the joints beforehand::
+Their servos work against this motion. A mode swings with ``w``, so ``y`` and ``-yd / w^2`` stand for the integrals of
+``yd``, and what the servos will do is added to the desired accelerations of the joints beforehand::
 
     q_dd = q_dd servo - k_d S D dy + k_p S D phi diag(1 / w^2) phi^T M_yy dyd
 

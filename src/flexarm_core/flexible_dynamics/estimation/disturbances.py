@@ -9,13 +9,13 @@ unmeasured coordinates::
 A disturbance that accelerates the state also changes the reading of every sensor that depends on accelerations. An
 estimator that models only the first effect rejects the readings during a push as outliers.
 
-Loads ``w`` are states of the filter: wrenches on the link that carries the arm, such as weight that the model has
-wrong, the bias of the force/torque sensor under the arm, a push, a spring that is stiffer than told; and forces on the
-modes whose strain is measured, of weight and a link's stiffness. They change slowly (``drift``), those on the base also
-suddenly if a sensor of the base is surprised (``push``). Without such states a constant load would be explained by a
-constant rate of the base that does not exist, or by accelerations of base and modes at rest. A load outboard of the
-force/torque sensor under the arm is in its reading; one inboard of it is not, and needs an IMU to be separated from a
-deflection. The reading shows loads on the modes by accelerations only::
+Loads ``w`` are states of the filter: wrenches on the link that carries the arm, such as an error of the modeled weight,
+the bias of the force/torque sensor under the arm, a push, a spring that is stiffer than modeled; and forces on the
+modes whose strain is measured, from errors of the weight and of a link's stiffness. They change slowly (``drift``),
+those on the base also suddenly if a sensor of the base is surprised (``push``). Without such states a constant load
+would be explained by a constant rate of the base that does not exist, or by accelerations of base and modes at rest.
+The force/torque sensor under the arm measures a load outboard of it. It does not measure a load inboard of it: only an
+IMU can distinguish such a load from a deflection. The reading shows loads on the modes by accelerations only::
 
     w+ = (1 - t f) w + change,    forces on base and modes J^T w,    reading + through w
 """

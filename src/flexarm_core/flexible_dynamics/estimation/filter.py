@@ -1,4 +1,4 @@
-"""The two steps of the filter (compiled): what is prepared when the command is out, and what a sample adds to it."""
+"""The two steps of the filter (compiled): preparation after a command was sent, and correction by a sample."""
 
 from __future__ import annotations
 
@@ -211,9 +211,9 @@ def correct(
 ) -> int:
     """Predict to a sample and correct by it; requires :func:`prepare`.
 
-    Arguments as there, ``memory.Inputs`` and ``memory.Outputs``. The prediction of the state takes the step of the
-    sample, gain and covariance those that were prepared; they are computed anew from what was prepared if rows are left
-    out that are not expected to be, if a gauge's noise is another one, and if the base is pushed.
+    Arguments as there, ``memory.Inputs`` and ``memory.Outputs``. The prediction of the state uses the time step of the
+    sample; gain and covariance are the prepared ones. They are recomputed from the prepared matrices if rows are
+    omitted unexpectedly, if the noise of a gauge has changed, and if the base is pushed.
 
     Returns:
         ``REFUSED`` if joints are not finite, then nothing has changed; else the sum of those that apply of
@@ -407,8 +407,8 @@ def deviation(plan: Plan, f: Ahead, q: int) -> float:
 def pushed(plan: Plan, settings: Settings, kept: Kept, f: Ahead, out: Outputs, t: float) -> float:
     """Return the share of a push that is not prepared, 0 if there is none: a sudden one, or innovations that last.
 
-    Those that last are judged by ``L^-1 innovation``, ``S = L L^T``: an unknown effort moves all sensors, a push on the
-    base what they say together.
+    Lasting innovations are judged by ``L^-1 innovation``, ``S = L L^T``: an unknown effort changes all readings, while
+    a push on the base changes their combination.
     """
     sudden, lasts, new, old = False, False, t / (SHIFT_TIME + t), kept.lively[0] > 0.0
     white = f.WE[0]

@@ -16,7 +16,7 @@ from flexarm_core.types import Array
 
 
 class Plan(NamedTuple):
-    """What is estimated from what; made once."""
+    """Estimated coordinates and the readings that correct them; made once."""
 
     N: int
     n: int
@@ -78,7 +78,7 @@ view_settings = views(Settings)
 
 
 class Kept(NamedTuple):
-    """What the filter keeps from sample to sample."""
+    """State of the filter between samples."""
 
     x: Annotated[Array, "size"]  # coordinates
     v: Annotated[Array, "size"]  # rates
@@ -105,7 +105,7 @@ view_kept = views(Kept, "N", "size", "g", "r", "q", "p")
 
 
 class Ahead(NamedTuple):
-    """What is prepared for the next sample."""
+    """Quantities that are prepared for the next sample."""
 
     step: Annotated[Array, 1]  # expected length of the sampling period [s]
     L: Annotated[Array, "N", "N"]  # mobility of the unmeasured coordinates over the step

@@ -97,8 +97,8 @@ def renew(
 ) -> None:
     """Renew a share of the derivatives at the state ``f.x, f.v``.
 
-    Requires ``forward_dynamics`` there, which gave ``f.a``. The others are copied from what is kept. A contact wrench
-    is constant in the axes of its body, like the sensor that measures it.
+    Requires ``forward_dynamics`` there, which gave ``f.a``. The others are copied from the stored ones. A contact
+    wrench is constant in the axes of its body, like the sensor that measures it.
     """
     size, N, linear = plan.size, plan.N, plan.linear
     effort, forces, unit, a = f.lines[0], f.lines[1], f.lines[2], f.lines[3]

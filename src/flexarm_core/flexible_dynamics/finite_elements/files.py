@@ -44,7 +44,7 @@ def read_finite_elements(path: str | Path, matrices: Sequence[str | Path] = (), 
         units: of all files: ``m`` (N, m, kg, s) or ``mm`` (N, mm, t, s).
 
     Raises:
-        InputError: a file is missing or is not what it should be; the message says what is expected.
+        InputError: a file is missing or invalid; the message says what is valid.
     """
     path = Path(path)
     if units not in UNITS:

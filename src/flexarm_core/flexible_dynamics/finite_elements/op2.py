@@ -3,7 +3,7 @@
 The file is a row of Fortran records: each has its length before and after it. A record of one word is a marker. A table
 begins with a marker 2 and a name of 8 letters, and holds logical records -1, -2, -3, ...; each is a row of pieces, each
 after the number of its words, and a marker 0 in place of a record ends the table. The DMIG (114, 1, 120) of an external
-superelement are all called EXTDB: which is which is said by a table of contents, XSOP2DIR, the first of the file.
+superelement are all called EXTDB: a table of contents, XSOP2DIR, the first of the file, distinguishes them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Term = tuple[int, int, int, int]  # row: grid point, direction; column: grid poi
 
 @dataclass
 class Op2:
-    """What the file has.
+    """Content of the file.
 
     Attributes:
         grids: position of each grid point, and the numbers of the two coordinate systems of this and of its motion.
@@ -80,7 +80,8 @@ def read_op2(data: bytes) -> Op2:
     """Read the grid points and the DMIG in a file.
 
     Raises:
-        InputError: it is damaged, or has what is not followed; the message follows the name of the file in a sentence.
+        InputError: it is damaged, or contains something that is not supported; the message follows the name of the file
+            in a sentence.
     """
     words, found = _Words(data), Op2()
     contents: list[str] = []

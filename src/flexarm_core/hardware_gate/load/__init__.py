@@ -1,1 +1,1 @@
-"""The load at the tool that nobody told the model."""
+"""The load at the tool that the model does not contain."""

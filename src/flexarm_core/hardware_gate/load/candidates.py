@@ -1,4 +1,4 @@
-r"""Candidates for a load that nobody told: small balls of all masses, each with the levers that explain what was seen.
+r"""Candidates for an undescribed load: small balls of all masses, each with the levers that explain the observations.
 
 A ball of mass ``m`` with its center at ``c`` in the axes of the tool and the radius of gyration ``k`` has the
 parameters ``theta(m, c, k) = [m, m c, I]``, ``I = m (|c|^2 1 - c c^T + k^2 1)``. With the information ``A`` and the sum
@@ -8,8 +8,8 @@ parameters ``theta(m, c, k) = [m, m c, I]``, ``I = m (|c|^2 1 - c c^T + k^2 1)``
 
 with ``r = log(m / m_k)`` and ``u = (k / BALL)^2 - 1``. The masses ``m_k`` stand on a logarithmic grid. No load costs 0.
 For each mass, several balls ``[c, r, u]`` are kept, each improved by steps of Gauss and Newton, and one more is tried
-at each observation, from a point that no other one began at: loads that differ much may explain the same, as a wrist in
-free fall tells nothing of a mass.
+at each observation, from a point that no other one began at: very different loads may explain the same observations; a
+wrist in free fall, for example, gives no information about a mass.
 
 A load that is nearly a point hardly resists the rotation of a light wrist; as a ball of fixed radius it would cost
 much. Radii are bounded: without, one would also explain a load that was lost.
@@ -50,7 +50,7 @@ view_candidates = views(Candidates)
 
 
 def begin(candidates: Candidates, arm_mass: float, hand: Array) -> None:
-    """Forget all balls; ``arm_mass``: mass of the arm [kg], ``hand``: (6, 6) spatial inertia of the told hand."""
+    """Forget all balls; ``arm_mass``: mass of the arm [kg], ``hand``: (6, 6) spatial inertia of the described hand."""
     candidates.hand[:4] = hand[0, 0], hand[1, 5], hand[2, 3], hand[0, 4]
     candidates.hand[4:] = hand[3, 3], hand[4, 4], hand[5, 5], hand[3, 4], hand[3, 5], hand[4, 5]
     candidates.mass[:] = HEAVIEST * arm_mass / FACTOR ** np.arange(MASSES)
@@ -237,7 +237,7 @@ def less_of_hand(candidates: Candidates, information: Array, seen: Array) -> tup
 
 @inlined_kernel
 def hand_inertia(candidates: Candidates, share: float, J: Array, L: Array) -> None:
-    """Write the inertia (n, n) that a share of the told hand adds to the joints; ``J``: as in :func:`joint_inertia`."""
+    """Write the joint inertia (n, n) of a share of the described hand; ``J``: as in :func:`joint_inertia`."""
     n, p, moved = J.shape[1], candidates.hand, np.empty(6)
     for j in range(n):
         for i in range(3):  # m v + w x m c, and m c x v + I w

@@ -1,4 +1,4 @@
-r"""ToolLoad: estimates the load at the tool that nobody told the model, and the inertia that it adds to the joints.
+r"""ToolLoad: estimates the undescribed load at the tool, and the inertia that it adds to the joints.
 
 A rigid body at the tool exerts the wrench ``f = Y theta`` on it, linear in its ten parameters ``theta = [m, m c, I]``
 (mass, first moment, and inertia about the origin of the tool frame; Atkeson, An and Hollerbach 1986, IJRR 5(3)):
@@ -6,39 +6,41 @@ A rigid body at the tool exerts the wrench ``f = Y theta`` on it, linear in its 
     force  = m b + (skew(alpha) + skew(omega)^2) m c,    moment = m c x b + I alpha + omega x I omega
 
 with the acceleration ``b`` of the tool against gravity, its angular velocity ``omega`` and acceleration ``alpha``, all
-in tool axes. What the model's joint torques lack is ``J^T f``, and three errors. FRACTION of the told gravity of each
-joint may be wrong, but steadily: an unknown of its own. Commands may act late, all by the same time, so a part LATE of
-their change within a sample may be missing: one more unknown. The unknowns are eliminated, so changes of the motion
-count in full. The rest is noise: the told friction, WRONG of the told inertia, and what errors of the measured
-accelerations mean for the heaviest load that may be there. Old observations are forgotten.
+in tool axes. The difference between the real joint torques and the model's is ``J^T f``, plus three errors. FRACTION of
+the described gravity of each joint may be wrong, but constantly: a separate unknown. Commands may act late, all by the
+same time, so a part LATE of their change within a sample may be missing: one more unknown. The unknowns are eliminated,
+so changes of the motion count in full. The rest is noise: the described friction, WRONG of the described inertia, and
+the effect of errors of the measured accelerations with the heaviest possible load. Old observations are forgotten.
 
 Accelerations and efforts are noisy, so both sides go through the same low pass. What holds at each instant holds for
 such means, too, if the mean is that of ``J^T Y`` as well: of the motion at each instant, not the motion at its end. A
 wrist turns and becomes faster while a mean is taken, and the difference would look like another load.
 
-Often several loads explain what was seen: a wrist in free fall tells nothing of a mass. A linear estimate of ``theta``
-is then near their mean, which is none of them. So candidates are kept (:mod:`candidates`), and one whose cost is within
-PLAUSIBLE of the least is plausible. Used is the plausible one that adds least: an inertia that is too large makes
-corrections too strong, one that is too small makes them slow. Slow is too slow once a joint escapes, that is, becomes
-faster than its acceleration limit allows. Then it is the one that adds most, and :attr:`ToolLoad.least` says how far a
-correction may go. The noise for the heaviest load is far too large for a light one, so a light one would be refuted
-late; for ``least`` the low pass must be explained with the noise that goes with the inertia of the load itself.
+Often several loads explain the observations: a wrist in free fall gives no information about a mass. A linear estimate
+of ``theta`` is then near their mean, which is none of them. So candidates are kept (:mod:`candidates`), and one whose
+cost is within PLAUSIBLE of the least is plausible. Used is the plausible one that adds least: an inertia that is too
+large makes corrections too strong, one that is too small makes them slow. Slow is too slow once a joint escapes, that
+is, becomes faster than its acceleration limit allows. Then it is the one that adds most, and :attr:`ToolLoad.least`
+says how far a correction may go. The noise for the heaviest load is far too large for a light one, so a light one would
+be refuted late; for ``least`` the low pass must be explained with the noise that goes with the inertia of the load
+itself.
 
-A hand that is lighter than told is a load of ``-x`` times the told hand, so its cost is quadratic in ``x``. It is used
-on a rigid base only, and only if neither a load nor the told hand is plausible: with the largest plausible ``x`` (a
-servo that is too strong shakes a hand, one that is too weak is only slow), but while a joint escapes with the likeliest
-``x``. Noise of the accelerations alone looks like a lighter hand, as no torque goes with it; what it explains is taken
-off. The told weight of the hand changes as the arm turns; that part of the change which is not there is taken off.
+A hand that is lighter than described is a load of ``-x`` times the described hand, so its cost is quadratic in ``x``.
+It is used on a rigid base only, and only if neither a load nor the described hand is plausible: with the largest
+plausible ``x`` (a servo that is too strong shakes a hand, one that is too weak is only slow), but while a joint escapes
+with the likeliest ``x``. Noise of the accelerations alone looks like a lighter hand, because no torque belongs to it;
+the part that it explains is subtracted. The described weight of the hand changes as the arm turns; the part of this
+change that does not exist is subtracted.
 
-A load that is picked up or put down is another one from then on, and no load explains both what was seen before and
-after. So the cost of the likeliest explanation is watched. For one load it rises in each sample by half the number of
-independent torques, on average. What it rises beyond that is summed, never below zero (CUSUM; Page 1954, Biometrika
+When a load is picked up or put down, the load changes, and no single load explains the observations before and after.
+So the cost of the likeliest explanation is watched. For one load it rises in each sample by half the number of
+independent torques, on average. Its rise beyond that is summed, never below zero (CUSUM; Page 1954, Biometrika
 41(1/2)). The sum says how much contradicts one load, and the time since it was zero says how abruptly.
 
-What an error of the accelerations means depends on the load that is sought: it moves the load at its lever, so that an
-error of the first joints becomes a torque of the last one. If the told arm alone counted before anything was seen, or a
-load without a lever, the first observations would seem so exact that no heavy load explains them, then or later. So
-each element of the inertia counts as large as in any load within POSSIBLE of the least cost.
+The effect of an error of the accelerations depends on the load itself: it moves the load at its lever, so that an error
+of the first joints becomes a torque of the last one. If only the described arm, or a load without a lever, were assumed
+before the first observation, the first observations would seem so exact that no heavy load could explain them, then or
+later. So each element of the inertia counts as large as in any load within POSSIBLE of the least cost.
 """
 
 from __future__ import annotations
@@ -147,8 +149,8 @@ class ToolLoad:
     Attributes:
         inertia: (n, n) inertia that the load adds to that of the joints.
         least: (n, n) the same of what adds least: a plausible load, if a joint escapes one that explains the last
-            observations with its own noise; negative if then a hand lighter than told is plausible.
-        missing: (n, n) inertia that the hand lacks, as it is lighter than told.
+            observations with its own noise; negative if then a hand lighter than described is plausible.
+        missing: (n, n) inertia by which the hand is lighter than described.
         turned: (n,) change of the weight that the hand lacks, beyond its low pass, as an effort [N*m | N].
         parameters: (10,) of the likeliest load, ``[m, m c, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz]`` [kg, kg*m, kg*m^2].
     """
@@ -171,19 +173,19 @@ class ToolLoad:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was observed: the load may be any."""
+        """Discard all observations: any load is possible."""
         self._memory[:] = 0.0
         begin(self._candidates, self._dynamics.model.mass, self._dynamics.model.hand)
         self._begun = False
 
     def forget(self) -> None:
-        """Forget what was observed, but not what the hand lacks until the next observation."""
+        """Discard all observations, but keep the missing inertia of the hand until the next observation."""
         lacks, missing = self.lacks, self.missing.copy()
         self.reset()
         self._state.lacks[:], self.missing[:] = lacks, missing
 
     def pause(self) -> None:
-        """Take the hand as told until the next observation: what it lacks was computed in another posture."""
+        """Use the described hand until the next observation: the missing inertia belongs to another posture."""
         self.missing[:], self.turned[:], self._state.lacks[:], self._begun = 0.0, 0.0, 0.0, False
 
     @property
@@ -198,12 +200,12 @@ class ToolLoad:
 
     @property
     def loaded(self) -> bool:
-        """Whether nothing but a load explains what was seen."""
+        """Whether only a load explains the observations."""
         return bool(self._state.loaded[0])
 
     @property
     def lacks(self) -> float:
-        """Share of the told hand that is not there."""
+        """Share of the described hand that does not exist."""
         return float(self._state.lacks[0])
 
     def observe(
@@ -222,7 +224,7 @@ class ToolLoad:
             new: weight of this sample in the low pass; the first one counts in full.
             late: time between an observation and the effect of the command that answers it [s].
             escapes: whether a joint is faster than its acceleration limit allows.
-            lacked: least share of the told hand that is taken for missing, whatever was seen.
+            lacked: least share of the described hand that is assumed to be missing, independent of the observations.
         """
         model, blocks, n, to = self._dynamics.model, self._dynamics.blocks(state), self._table.shape[1], self._inputs
         to.effort[:], to.change[:], to.variance[:] = finite("effort", effort, n), finite("change", change, n), 0.0

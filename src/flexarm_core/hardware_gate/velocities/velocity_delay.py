@@ -33,15 +33,14 @@ class VelocityDelay:
     Drives filter velocities, or take them from differences of positions. A velocity that is late by d and wrong by a
     factor, ``(1 + s) v(t) = dp/dt (t - d)``, leaves ``y = p(t + T) - p(t) - z = d x + s z + O(d^2)``, with the change
     of velocity ``x = v(t + T) - v(t)`` and its integral z: d by least squares over many intervals T. So neither a
-    scale nor a position that stands still (``s = -1``) counts as a delay; noise makes d smaller. What the rest of y is
-    shows how sure d is. If it goes on from interval to interval (correlation r, as of a position drive that moves in
-    another way within each period than the velocities at its ends tell), N intervals count as
-    ``N (1 - r) / (1 + r)``.
+    scale nor a position that stands still (``s = -1``) counts as a delay; noise makes d smaller. The rest of y shows
+    how certain d is. If it goes on from interval to interval (correlation r, as of a position drive that moves in
+    another way within each period than the velocities at its ends tell), N intervals count as ``N (1 - r) / (1 + r)``.
 
     Where that is worse, differences of positions over SPAN stand for the velocities: late by half of it.
 
     Attributes:
-        measured: delay of the measured velocities [s]; 0 if none is sure.
+        measured: delay of the measured velocities [s]; 0 if none is certain.
         delay: delay of the velocities that are used [s].
     """
 
@@ -63,7 +62,7 @@ class VelocityDelay:
 
     @property
     def matters(self) -> bool:
-        """Whether the delay is to be told: differences of positions over a sample are late by half of it.
+        """Whether the delay is to be reported: differences of positions over a sample are late by half of it.
 
         A drive that has gone a part of the way to its set point when it is measured seems to be late by less.
         """

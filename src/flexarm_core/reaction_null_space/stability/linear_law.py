@@ -57,7 +57,7 @@ class LinearLaw:
         gives: (n, m) map from the base rate to the reference joint velocity that it causes; zero except for ``torque``
             with ``joint_servo``.
         drawn: (m, 2 n + 3 m) expected deceleration of the base while the joints do not accelerate.
-        coupled: (m, n) ``H_b^-1 H_bm``, what an acceleration of the joints adds to it.
+        coupled: (m, n) ``H_b^-1 H_bm``, the part that an acceleration of the joints adds to it.
         share: (m, m) ``H_b^-1 M``, of what the base lacks while the arm yields.
     """
 

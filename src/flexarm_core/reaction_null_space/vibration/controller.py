@@ -17,8 +17,8 @@ posture within these free directions::
     N qdd = N [ qdd_r + 2 sqrt(k) (qd_r - qd) + k (q_r - q) ]
 
 On a free-flying base (directions without a spring) the directions that are not selected give way, under
-``resolved_acceleration`` all of them, and a tool goal in the inertial frame takes the generalized Jacobian in the place
-of J: see ``posture_terms``. So the attitude of the base is kept, or left to itself.
+``resolved_acceleration`` all of them, and a tool goal in the inertial frame uses the generalized Jacobian instead of J:
+see ``posture_terms``. So the attitude of the base is kept, or left to itself.
 
 There are two realizations. ``computed_torque`` evaluates the law at the measured state and inverts the dynamics of the
 arm on its elastic base; it excites stiff directions that are not in the selection (spillover). ``joint_servo``

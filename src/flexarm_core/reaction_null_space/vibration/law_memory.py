@@ -135,7 +135,7 @@ class Observed(NamedTuple):
 
 
 class State(NamedTuple):
-    """What is kept from sample to sample; zeros at the start."""
+    """State between samples; zeros at the start."""
 
     led: Annotated[Array, 1]  # 1 if there is a reference of the joint servos
     led_position: Annotated[Array, "n"]  # reference of the last sample

@@ -6,7 +6,7 @@ is reset,
 * if the lag of the clock exceeds ``longest_wait``, or the tool error exceeds ``largest_error``;
 * if braking was mixed into the law for longer than ``LONGEST_MIXED``.
 
-What it says names what holds the motion back: the position, velocity or effort limit of a joint, or a singularity, in
+Its message names the cause of a slow motion: the position, velocity or effort limit of a joint, or a singularity, in
 which the joints cannot move the tool along its path.
 
 The base is still damped after that. Damping also ends if it again requires braking for so long, or if it keeps the arm

@@ -1,6 +1,6 @@
 r"""WashOut: takes out of an estimated rate of the base what lasts.
 
-A base on springs has no lasting rate: what an estimate says at frequencies far below its softest mode is an error, of
+A base on springs has no lasting rate: an estimated rate at frequencies far below its softest mode is an error of
 weight, friction or a sensor's bias. Fed back, it would move the arm on and on along what its task leaves free. With the
 softest natural frequency ``w`` of the base and ``c = CORNER w``::
 
