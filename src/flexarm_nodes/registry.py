@@ -1,4 +1,4 @@
-"""The nodes of the suite by executable: the only list. A node is imported when it is asked for.
+"""The nodes of the suite by executable: the only list. A node is imported at its first use.
 
 A package adds a stage with an entry point of the group ``flexarm.stages``. The name of the entry point is that of the
 stage and of its executable, and its object is the StageKind::

@@ -1,7 +1,7 @@
 """Entry points of the executables: one function for each node, named as its executable; those of added stages too.
 
-Importing a node takes a second or more. Nothing moves yet in that time: whoever interrupts it ends the process at once,
-without a traceback.
+Importing a node takes a second or more. Nothing moves yet in that time: an interrupt ends the process at once, without
+a traceback.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ def make_chain(
     Args:
         link: flexible link of the beam.
         beam: the beam.
-        loads: what the beam carries, used for the dampers only.
+        loads: bodies that the beam carries, used for the dampers only.
         data: modes of the beam.
         gauges: strain gauges on the beam.
         segments: number of elements and hinges ``E``.

@@ -1,4 +1,4 @@
-"""Stage base_odometry: OBSERVE, the motion of the base from odometry of somebody else (core: base_odometry_stage).
+"""Stage base_odometry: OBSERVE, the motion of the base from external odometry (core: base_odometry_stage).
 
 Each joint state is answered with a ``flexible_state`` of its stamp, from the newest pose and twist on ``odom``, or the
 latest common time of transforms on ``/tf`` and ``/tf_static``. Nodes with ``base_state_source: flexible_state`` follow

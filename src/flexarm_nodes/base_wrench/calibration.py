@@ -34,7 +34,7 @@ NEAR = 1e-9  # [rad | m] distance from a pose below which the reference has arri
 
 
 class BaseWrenchCalibration:
-    """Accepts goals, leads the arm while one is active, and sets the result computed from the measured poses.
+    """Accepts goals, moves the arm while one is active, and sets the result computed from the measured poses.
 
     Slow work, the choice of poses and the solution, is done in a thread while the arm is held.
     """
@@ -203,7 +203,7 @@ class BaseWrenchCalibration:
         return self._stop
 
     def interrupt(self, reason: str) -> None:
-        """End the goal, since the stage begins anew; see Lead."""
+        """End the goal, because the stage restarts; see Lead."""
         self.end(Result.STALE_STATE, reason)
 
     def end(self, code: int, reason: str) -> None:

@@ -36,7 +36,7 @@ class BehaviorInterfaces(Interfaces):
         controller: impedance controller.
         sets: set of active behaviors.
         stage: stage that processes samples.
-        report: topics that tell about it.
+        report: topics that report on it.
     """
 
     def __init__(self, values: dict[str, Any], model: ArmModel) -> None:

@@ -163,7 +163,7 @@ def declare_behaviors(table: ParameterTable | PrefixedTable, values: Mapping[str
 
 
 def kind_row(name: str) -> Parameter:
-    """Parameter that says what a behavior is."""
+    """Parameter with the kind of a behavior."""
     return Parameter(
         f"{name}.kind",
         "string",

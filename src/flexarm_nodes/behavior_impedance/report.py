@@ -19,7 +19,7 @@ from flexarm_nodes.node.diagnostics import ERROR, OK, WARN
 
 
 class BehaviorReport:
-    """Tells about the newest sample of a stage.
+    """Reports on the newest sample of a stage.
 
     Attributes:
         outputs: topics for monitoring.

@@ -38,12 +38,12 @@ class BehaviorSets:
         return bool(self._waiting)
 
     def begin(self) -> None:
-        """Create every behavior anew, without state from an earlier motion, and discard pending changes."""
+        """Recreate every behavior, without state from an earlier motion, and discard pending changes."""
         self._waiting = []
         self.renew()
 
     def renew(self) -> None:
-        """Create every behavior anew, without state from an earlier motion."""
+        """Recreate every behavior, without state from an earlier motion."""
         specs = self._specs
         self._controller.set_behaviors([])
         self._controller.set_behaviors(specs)

@@ -152,7 +152,7 @@ class ControlLoop(ArmNode):
         self._commands.start()
 
     def begun(self) -> None:
-        """Log what is in use."""
+        """Log the active configuration."""
         for built in self._built.values():
             built.interfaces.begin()
 

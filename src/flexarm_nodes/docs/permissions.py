@@ -51,7 +51,7 @@ EVERY_SUBSCRIBES = ("clock", topics.ROBOT_DESCRIPTION, *(topic.lstrip("/") for t
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What a node may do; names before remapping, ``~/`` stands for the node's own name.
+    """Permissions of a node; names before remapping, ``~/`` stands for the node's own name.
 
     Attributes:
         publishes: topics.

@@ -44,8 +44,8 @@ class GateOutput:
 
     Without a controller manager, commands are published on the usual controller's topic.
 
-    A :class:`Watchdog` checks the gate's timeouts beside the executor and publishes what the gate answers. Whoever uses
-    the gate holds ``lock`` until the command is published, so that no command overtakes a newer one, and computes
+    A :class:`Watchdog` checks the gate's timeouts beside the executor and publishes the gate's commands. A thread that
+    uses the gate holds ``lock`` until the command is published, so that no command overtakes a newer one. It computes
     nothing else meanwhile: the watchdog must not wait for a stage that hangs.
 
     Attributes:
@@ -191,9 +191,10 @@ class GateOutput:
                 self._on_change()
 
     def check_lateness(self, age: float | None) -> None:
-        """Tell the gate, before it gets a state of this age [s], that the process was late; the caller holds the lock.
+        """Report a late process to the gate, before a state of this age [s]; the caller holds the lock.
 
-        The watchdog tells it, too, but may come to run after the executor: then it is late by what it has not looked.
+        The watchdog also reports it, but may run after the executor: then the process is late by the time since the
+        watchdog's last check.
         """
         unseen = time.monotonic() - self._looked_at
         if not self._lockstep and ((age or 0.0) > AGED or unseen > PERIOD + AGED):
@@ -349,8 +350,8 @@ def gate_words(
     Args:
         status: status of the gate.
         reset: service that resets a trip.
-        trouble: what is wrong with the controller of the commands; empty if nothing is.
-        others: texts on others who command the drives or lead the arm; empty ones do not count.
+        trouble: fault of the controller of the commands; empty if there is none.
+        others: texts on other publishers of commands or references; empty ones do not count.
         error: another error; empty if there is none.
         warning: another warning; empty if there is none.
         ends: whether control ends.

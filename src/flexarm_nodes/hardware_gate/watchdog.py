@@ -1,4 +1,4 @@
-"""Watchdog: looks after a gate from a thread of its own, whatever the executor does and whatever the clock shows."""
+"""Watchdog: checks a gate from a separate thread, independent of the executor and of the system clock."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ LAST_LOOK = 1.0  # [s] longest wait for the thread to end
 class Watchdog:
     """Calls a function every PERIOD.
 
-    Timers of rclpy wait on CLOCK_REALTIME (``pthread_cond_timedwait``), whatever clock they were made with: a step of
-    the system clock delays them by as much. They also wait for the executor, which may hang in a callback.
+    Timers of rclpy wait on CLOCK_REALTIME (``pthread_cond_timedwait``), independent of the clock they were made with: a
+    step of the system clock delays them by as much. They also wait for the executor, which may hang in a callback.
     ``time.sleep`` waits on CLOCK_MONOTONIC. A thread that holds Python's global lock holds up this one, too.
     """
 

@@ -32,7 +32,7 @@ Result = FollowCartesianPath.Result
 
 
 class PathFollower:
-    """Leads a redundancy stage: accepts goals, plans a path from the joints at rest, and samples it.
+    """Moves the arm by a redundancy stage: accepts goals, plans a path from the joints at rest, and samples it.
 
     Attributes:
         activity: HOLDING, PLANNING (from acceptance on), FOLLOWING or STOPPING.
@@ -176,7 +176,7 @@ class PathFollower:
         self._finish(code, reason)
 
     def interrupt(self, reason: str) -> None:
-        """End the goal, since joint states had a gap or the motion begins anew; see Lead."""
+        """End the goal, because joint states had a gap or the motion restarts; see Lead."""
         self._rest = None
         self.end(Result.STALE_STATE, reason)
 

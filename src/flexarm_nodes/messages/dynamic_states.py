@@ -45,7 +45,7 @@ class DynamicStates:
         self._values = dict(self._all)
 
     def joint_state(self) -> bytes:
-        """Return the bytes of the joint state of everybody that has a position; nobody's velocity or effort: empty."""
+        """Return the bytes of the joint state of all entries with a position; missing velocities or efforts: empty."""
         joints = [(name, values) for name, values in self._all if "position" in values]
         state = JointState(header=self._header, name=[name for name, _ in joints])
         for field in ("position", "velocity", "effort"):

@@ -1,4 +1,4 @@
-"""ForeignJoints: tells joint states of others on the topic of an arm's, such as those of a gripper or a mobile base."""
+"""ForeignJoints: detects joint states of other devices on the topic of an arm, such as a gripper or a mobile base."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def are_foreign(names: Collection[str], arm: Iterable[str]) -> bool:
 
 
 class ForeignJoints:
-    """Tells from the bytes of joint states whether they are foreign; fast where the names were seen before."""
+    """Decides from the bytes of joint states whether they are foreign; fast if the names are known."""
 
     def __init__(self, arm: Iterable[str]) -> None:
         """Take the names of the arm's joints, those of its elastic base included."""

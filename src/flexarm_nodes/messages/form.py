@@ -1,4 +1,4 @@
-"""Form: what a message says, as words and numbers; Template: the bytes of a message, into which numbers are written."""
+"""Form: field values of a message, as constants (words) and numbers; Template: its bytes, for writing numbers into."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Form:
         kind: message type.
         numbers: by field as in ``wrench`` or ``pose.position``, the numbers of the field and of all below it, in their
             order; every one a sequence, also that of a single number.
-        words: all else, by field as in ``header.frame_id``; what the type has and neither names stays as it is made.
+        words: all other fields, by name as in ``header.frame_id``; fields in neither keep their defaults.
         stamp: of the header [ns]; None: the message has no header.
     """
 

@@ -1,4 +1,4 @@
-"""HeldPositions: compares joints that a description holds, such as a lift, with where joint states say they are."""
+"""HeldPositions: compares the positions of held joints, such as a lift, with joint states."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class HeldPositions:
     """Says which held joints are elsewhere, and whether the arm must not start.
 
     It must not if a joint that carries the arm, or lies between arm and tool, is elsewhere when it is first reported.
-    Later the arm may be in motion, which is no time to leave it without joint states. Joints whose position is read are
-    where they were read: that they have moved is said, and never refused. Joints that turn without end beside the arm
-    (wheels) may turn.
+    Later the arm may be in motion, which is no time to leave it without joint states. Joints of ``read_joints`` keep
+    the position that was read: a later motion is reported, and never rejected. Joints that turn without end beside the
+    arm (wheels) may turn.
 
     Attributes:
         reads: names of the joints whose position is read.
@@ -62,7 +62,7 @@ class HeldPositions:
         self._led_at = math.inf
 
     def positions(self) -> dict[str, float]:
-        """Return where joints that are read are [rad | m], by name, as far as that was said lately."""
+        """Return the recently reported positions of the joints to be read [rad | m], by name."""
         now = self._clock()
         return {name: position for name, (position, when) in self._found.items() if now - when <= LATELY}
 
@@ -123,5 +123,5 @@ class HeldPositions:
 
     @property
     def doubt(self) -> str:
-        """What is elsewhere than told; empty: nothing that is known."""
+        """Joints with another position than held; empty: none is known."""
         return "; ".join(self._off.values())

@@ -17,8 +17,8 @@ WINDOW = 20_000_000  # [ns] largest difference of the stamps of parts that belon
 class JointStateParts:
     """Joins parts to joint states of the whole arm.
 
-    A joint state is complete when every joint has come anew; it so has the rate of the slowest publisher. Its stamp is
-    that of the newest part; positions of older parts are moved on with their velocities.
+    A joint state is complete when every joint has been reported again; so it has the rate of the slowest publisher. Its
+    stamp is that of the newest part; positions of older parts are moved on with their velocities.
     """
 
     def __init__(self, arm: Iterable[str], more: Iterable[str] = ()) -> None:

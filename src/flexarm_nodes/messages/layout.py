@@ -1,4 +1,4 @@
-"""Layout: where the numbers of a message are in its bytes (CDR, little endian), and which of its bytes are words.
+"""Layout: the offsets of the numbers of a message in its bytes (CDR, little endian), and its constant bytes (words).
 
 The words (texts, and counts of sequences) fix the offsets of the numbers. Messages of one type with the same words
 have their numbers at the same places, so that these are found once and read or written directly from then on.
@@ -166,7 +166,7 @@ class _Walk:
 
 
 class FlatReader:
-    """Reads fields of messages of one type, as long as they have the words of the message that was learnt."""
+    """Reads fields of messages of one type, as long as they have the words of the learned message."""
 
     def __init__(self, kind: Any, *fields: str) -> None:
         """Read these fields; numbers below a field count as its own."""
@@ -175,17 +175,17 @@ class FlatReader:
         self._runs: list[Run] = []
 
     def read(self, raw: bytes) -> list[Any] | None:
-        """Return the numbers of each field as an array of its own; None: the words are others, or none are known."""
+        """Return the numbers of each field as an array of its own; None: other words, or no learned message."""
         if self._layout is None or not self._layout.fits(raw):
             return None
         return [run.read(raw) for run in self._runs]
 
     def forget(self) -> None:
-        """Read nothing until other words are learnt."""
+        """Discard the learned words."""
         self._layout = None
 
     def learn(self, raw: bytes) -> None:
-        """Learn the words of a message that is usable, and that others with the same words are, but for numbers."""
+        """Learn the words of a usable message; others with the same words are usable, too, apart from their numbers."""
         try:
             layout = layout_of(self._kind, raw)
             self._runs = [layout.run(field) for field in self._fields]

@@ -1,4 +1,4 @@
-"""StateRate: compares the rate at which joint states come with the one that a node was told."""
+"""StateRate: compares the rate of the joint states with the parameter of a node."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _STAMP = struct.Struct("<iI")
 class StateRate:
     """Measures the rate by the stamps.
 
-    A gate keeps limits of velocities and accelerations by the period that it was told. Where joint states come more
-    often, its commands exceed them; where they come more seldom, the arm creeps. Gains, too, are checked for a period.
+    A gate keeps limits of velocities and accelerations with the configured period. If joint states come more often, its
+    commands exceed the limits; if they come less often, the arm creeps. Gains, too, are checked for a period.
 
     Median and mean of the times between them must both be wrong: drivers that stamp what comes in bursts have a small
     median, and a pause makes a large mean.
@@ -58,7 +58,7 @@ class StateRate:
 
     @property
     def doubt(self) -> str:
-        """Which told rates are others than that of the joint states; empty: none that is known."""
+        """Configured rates that differ from that of the joint states; empty: none is known."""
         lower, higher = self.measured
         other = [name for name, rate in self._told.items() if higher and not self._is_near(rate)]
         if not other:

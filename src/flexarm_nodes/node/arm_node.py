@@ -78,8 +78,8 @@ class ArmNode(LifecycleNode):
         exit_code: exit code of the process; a nonzero value ends the process.
         ending: whether a signal has asked the process to end.
         configuring: whether the node is being configured, which may compile for minutes; nothing moves yet.
-        tidiness: when garbage is collected while the node is active; a subclass that answers samples begins anew when
-            the first is answered, and tidies up when an answer is out.
+        tidiness: when garbage is collected while the node is active; a subclass that processes samples restarts it
+            after the first output, and collects after each output.
         is_foreign: returns whether the bytes of a joint state are of others than this arm.
         dynamic: whether joint states and readings are those of dynamic_joint_states.
         take_sensors: called with the readings of such a message, before its joint state is processed.
@@ -147,13 +147,13 @@ class ArmNode(LifecycleNode):
         raise TypeError(f"{type(self).__name__} does not override build()")
 
     def check(self) -> None:
-        """Check what is known before the node becomes active; raise FlexarmError to refuse that."""
+        """Check the known data before the node becomes active; raise FlexarmError to reject the activation."""
 
     def start(self) -> None:
         """Begin a run: discard the state that was kept from earlier samples."""
 
     def begun(self) -> None:
-        """Do what follows the begin of a run, such as to log what is in use."""
+        """Act after the start of a run, for example log the active configuration."""
 
     def brake(self) -> None:
         """Bring the arm to rest before a run ends."""

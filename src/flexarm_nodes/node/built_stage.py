@@ -68,7 +68,7 @@ class BuiltStage:
         modes: names of the modes that the stage needs in flexible states.
         before: whether the stage uses the joint reference that answered the sample before.
         prepare: checks the gains at joint positions (n,) before the first sample; raises FlexarmError to reject them.
-        interfaces: what the stage has beside its samples.
+        interfaces: services, actions and further subscriptions of the stage.
         status: returns the status after a processed tick, or after an observed one; None: that of :meth:`judge`.
         waits: returns the references that a sample waits for, from its stamp and that of the newest tool reference
             [ns], -1 before any; None: ``stage.needs``.

@@ -26,7 +26,7 @@ AGAIN = 10.0  # [s] between two warnings in the log
 
 
 class Diagnostics:
-    """Publishes the node's status when it changes, and once a second; logs what a reader of the log must know.
+    """Publishes the node's status when it changes, and once a second; logs important changes.
 
     A status that alternates in every sample must not flood the topic. After BURST changes within BURST_TIME, the status
     waits for the one-second timer. A new error, or a status on which other nodes act, is published at once.

@@ -1,4 +1,4 @@
-"""Interfaces: what a stage has beside its samples: subscriptions, services and actions."""
+"""Interfaces: subscriptions, services and actions of a stage, in addition to its samples."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Interfaces:
         """Destroy them."""
 
     def begin(self) -> None:
-        """Log what is in use: the node has become active."""
+        """Log the active configuration: the node has become active."""
 
     def end(self) -> None:
-        """End what leads the arm: the node is deactivated."""
+        """End motions of actions: the node is deactivated."""

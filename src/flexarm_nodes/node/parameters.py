@@ -29,7 +29,8 @@ class Parameter(Setting):
     Attributes:
         live: whether it may change while the node is active; other parameters are read when the node is configured.
         at_start: whether it has its value from the start of the node on, and can only be emptied and set back later.
-            Such are those that name files: whoever starts a node may name any, who sends it messages may not.
+            Parameters that name files are of this kind: the user who starts a node may name any file, the sender of a
+            message may not.
     """
 
     live: bool = False

@@ -1,4 +1,4 @@
-"""Real time: a scheduling priority from the operating system, and garbage collection only when nobody waits."""
+"""Real time: a scheduling priority from the operating system, and garbage collection only when no message waits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _behind: set[int] = set()  # threads that compute while the others process sampl
 class Tidiness:
     """Collects garbage when a node has time for it, instead of at a time that Python chooses.
 
-    What lives since before is never looked at again: of a node with compiled code these are some hundred thousand
+    Objects that existed before are never examined again: of a node with compiled code these are some hundred thousand
     objects, which a full collection goes through in 0.1 s. Without them one takes less than a millisecond.
     """
 
@@ -26,7 +26,7 @@ class Tidiness:
         self._tidied, self._on = 0.0, False
 
     def begin(self) -> None:
-        """Keep all that exists from being looked at, and collect only at :meth:`tidy` from now on."""
+        """Exclude all existing objects from collection, and collect only at :meth:`tidy` from now on."""
         gc.collect()
         gc.freeze()
         gc.disable()

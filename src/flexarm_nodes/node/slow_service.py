@@ -18,7 +18,7 @@ WITHDRAWN = "the service was withdrawn before there was an answer: ask again"
 class SlowService:
     """Offers a service on a node.
 
-    The events executor sends what a callback returns at once, and does not wait for coroutines (rclpy 7.1).
+    The events executor sends the return value of a callback at once, and does not wait for coroutines (rclpy 7.1).
     """
 
     def __init__(self, node: ArmNode, kind: Any, name: str, worker: Executor, answer: Callable[[Any], Any]) -> None:

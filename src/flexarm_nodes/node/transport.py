@@ -50,9 +50,9 @@ def stay_among(network: str) -> None:
     """Restrict who this process and its children speak with, unless the user chose that by the environment.
 
     Args:
-        network: ``localhost``: processes of this machine, at sockets that no other machine reaches; ``open``: whoever
-            is on the network, as ROS 2 does by itself; or IPv4 addresses of machines, separated by commas: these and
-            this machine. Machines that are not named are not looked for, but may reach this one.
+        network: ``localhost``: processes of this machine, at sockets that no other machine reaches; ``open``: all
+            machines on the network, as in ROS 2 by default; or IPv4 addresses of machines, separated by commas: these
+            and this machine. Discovery does not contact other machines, but they may reach this one.
 
     Raises:
         ConfigError: it is none of these.

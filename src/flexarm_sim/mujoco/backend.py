@@ -31,7 +31,7 @@ TWIST = np.array([3, 4, 5, 0, 1, 2])  # MuJoCo orders the angular part first
 
 
 class Seen(NamedTuple):
-    """What the ground truth at one time is made of, or with one more axis at many: arrays of MuJoCo's data.
+    """Data of the ground truth at one time, or with one more axis at many times: arrays of MuJoCo's data.
 
     Attributes:
         twist: (6,) ``[w; v]`` of the tool frame's origin in axes of the world.

@@ -79,7 +79,7 @@ class McapRecorder:
 
     @property
     def lost(self) -> dict[str, int]:
-        """Number of messages by topic that were sent before or between those that came, and did not come."""
+        """Number of lost messages by topic: sent before or between the received ones, but not received."""
         heard = ((name, topic) for name, topic in self.topics.items() if name not in OF_NODES)
         return {name: topic.missed + topic.lost for name, topic in heard if topic.missed + topic.lost}
 

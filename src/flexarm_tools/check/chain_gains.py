@@ -1,12 +1,13 @@
 r"""Stability of the whole chain of a scenario: its real plant, stages and gate, linearized by two runs side by side.
 
-The two runs differ by a tap on the motors that is too small to leave the linear range. What is between them, sample by
-sample, is a free response of the linearized chain with everything that is in it: sampling, delays, estimator, filters,
-rotors, friction loop, flexible links. :func:`response_modes` finds its modes.
+The two runs differ by a tap on the motors that is too small to leave the linear range. Their difference, sample by
+sample, is a free response of the complete linearized chain: sampling, delays, estimator, filters, rotors, friction
+loop, flexible links. :func:`response_modes` finds its modes.
 
 What is assumed:
 
-- The arm rests where the scenario begins. References are held, and nobody pushes. Gains that events change are examined
+- The arm rests where the scenario begins. References are held, and there are no pushes. Gains that events change are
+examined
   before the first one and after the last.
 - Sensors have neither noise nor steps, because these are not linear; their delays stay.
 - Dry friction acts as viscous friction does that dissipates as much, ``4 C / (pi v)`` in an oscillation with the
@@ -101,7 +102,7 @@ class ChainMode:
 
     @property
     def grows(self) -> bool:
-        """Whether it grows, faster than the accuracy with which that can be told."""
+        """Whether it grows, faster than the accuracy of this estimate."""
         speed = float(np.hypot(self.growth, 2.0 * np.pi * self.frequency))
         return bool(self.stop) or self.growth > max(RATE, RELATIVE * speed)
 
@@ -173,7 +174,7 @@ def check_file(path: Path, say: Callable[[str], None] = lambda line: None) -> tu
 
     Args:
         path: the file.
-        say: told of each run before it is checked.
+        say: called with a text before each run is checked.
 
     Returns:
         Report as text, and whether all gains are accepted.

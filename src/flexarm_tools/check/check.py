@@ -50,7 +50,7 @@ def check_robot(
             (:mod:`completion`): a completed copy is written next to the scenario, and every assumption is reported.
         first_run: whether to search for a first run (steps 9 and 10), which requires dry runs.
         held: positions of joints that are not of the arm, by name [rad | m]; more are held where :func:`find_arm` says.
-        say: told of each dry run before it begins.
+        say: called with a text before each dry run.
         joint_limits: file of limits that narrow those of the description, in the written scenario, too.
         springs: stiffness and damping of joints that the description does not call elastic, by name.
 

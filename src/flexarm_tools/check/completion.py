@@ -44,7 +44,7 @@ class Completed:
 
     Attributes:
         text: URDF text, with a comment that names the assumptions.
-        assumed: every assumption in words; empty if there is none.
+        assumed: a text for every assumption; empty if there is none.
         needed: whether the description cannot be simulated without; rotors may only be useful.
     """
 
@@ -54,7 +54,7 @@ class Completed:
 
 
 def complete(text: str, name: str, tool_frame: str = "", held: dict[str, float] | None = None) -> Completed:
-    """Replace the placeholders of the arm in a description; what is of no joint of the arm stays.
+    """Replace the placeholders of the arm in a description; parts that belong to no joint of the arm stay.
 
     Args:
         text: URDF text.

@@ -42,7 +42,7 @@ def description_steps(model: ArmModel, arm: Arm) -> list[CheckStep]:
 
     Args:
         model: model of the robot; joints that move no mass are allowed here, and are reported.
-        arm: what was taken for the arm.
+        arm: joints and tool that are assumed to be the arm.
     """
     return [_frames(model), _tool(model, arm), _masses(model), _limits(model)]
 

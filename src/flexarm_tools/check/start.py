@@ -95,7 +95,7 @@ def propose(
         model: model of a robot that can be simulated, within its joint limits.
         flexible: modal data of its flexible links.
         packages: locates ROS packages; by default in the sourced ROS 2 environment.
-        say: told of each dry run before it begins.
+        say: called with a text before each dry run.
         joint_limits: file of the limits that narrow those of the description, which nodes have to read.
     """
     refused: list[str] = []

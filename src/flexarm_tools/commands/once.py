@@ -1,4 +1,4 @@
-"""Options that are given twice: argparse would take the last one without a word."""
+"""Options that are given twice: argparse would silently use the last one."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Fault:
         random_arms: names of the random arms to choose from.
         bends: whether it can occur on an arm whose links bend.
         pairs: whether it can occur together with another one.
-        law: what the source of references does, and how; other than MOVES, references always come from the campaign.
+        law: law of the source of references; except for MOVES, references always come from the campaign.
         core: whether it can be tried on the core gate; else only on nodes.
         nodes: whether it can be tried on real nodes.
         rates: rates of joint states to choose from [Hz].
@@ -58,7 +58,7 @@ class Fault:
         start: start of the fault [s].
         end: end of the fault [s].
         unreached: time from the start in which commands of the gate do not reach the drives [s].
-        quicker: how many times oftener than told states come: set points accelerate by as much more.
+        quicker: ratio of the real rate of states to the configured rate: set points accelerate faster by this ratio.
         both: whether the source of references receives the same states as the gate; else only the gate is affected.
     """
 

@@ -31,7 +31,7 @@ class Judge:
     - Position: a joint may go as far beyond a limit as it must from where it was at the latest when the gate could
       react, with the deceleration that the gate promises.
     - Acceleration: the mean over WINDOW, while the gate has timely measurements, its commands reach the drives, nothing
-      else moves or holds the arm, and the arm carries what is told; links that bend store and return motion.
+      else moves or holds the arm, and the arm carries the described load; links that bend store and return motion.
     - Rest: a law that holds a posture, and holds it without a gate, holds it with one.
     - Base: a deflection beyond the limit of an elastic joint must trip a gate that can see it.
     """
@@ -131,8 +131,8 @@ class Judge:
     def see_first(self, command: Array, sensed: Any, weight: Array, asked: Array) -> None:
         """Judge the first command (n,) against what holds the arm: its position, no velocity, or its weight.
 
-        ``weight`` (n,): the true one; an effort may lie anywhere between that and the told one. ``asked`` (n,): the
-        effort beyond the weight that the law may ask of this arm; a gate lets it pass.
+        ``weight`` (n,): the true one; an effort may lie anywhere between that and the described one. ``asked`` (n,):
+        the effort beyond the weight that the law may request of this arm; the gate passes it on.
         """
         mode, model = self._outcome.mode, self._model
         if mode == "effort":

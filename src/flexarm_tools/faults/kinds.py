@@ -30,7 +30,7 @@ FIRST = (0.45, 1.2)  # [s] range of the start of a fault: the arm already moves
 
 
 def chosen_kinds(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the kinds by name, all if none is named.
+    """Return the kinds with these names; without names all kinds.
 
     Raises:
         ConfigError: there is no such kind.

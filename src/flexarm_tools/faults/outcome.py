@@ -32,8 +32,8 @@ class Outcome:
         speed_ratio: largest joint speed relative to its limit, or to the speed when a command could first react to the
             fault, if that was higher.
         ahead: largest lead of a position command over the arm, as a time at the speed limit [s].
-        position_excess: how far a joint was beyond a position limit, apart from what no braking could avoid, as a time
-            at the speed limit [s].
+        position_excess: how far a joint was beyond a position limit, without the part that no braking could avoid, as a
+            time at the speed limit [s].
         acceleration_ratio: largest mean acceleration of a joint over 20 ms relative to its limit, while the gate has
             timely measurements and its commands reach the drives.
         base_ratio: largest deflection of the base relative to the limit of its elastic joint.

@@ -1,4 +1,4 @@
-"""Faults of the plant: loads and hands that nobody mentioned to the gate, nor to the source."""
+"""Faults of the plant: loads and hands that neither the gate nor the source of references knows."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ LESS, TRIES = 0.7, 30  # factor on a difference that is too large, and how often
 
 
 class PlantFault(Fault, ABC):
-    """The arm carries something else than the model says; its law is a PD with the weight that is told.
+    """The arm carries another load than the model; its law is a PD with the described weight.
 
     Its gains are those of the true arm, as found by trying, so that without the gate the arm holds or hardly sags. A
-    ``weak`` law need not bear a load that comes or goes during the run.
+    ``weak`` law need not support a load that is picked up or lost during the run.
     """
 
     cause = r"away from its reference|effort|velocity limit|load|payload|slow|believ|move"
@@ -58,7 +58,7 @@ class PlantFault(Fault, ABC):
 
     @abstractmethod
     def with_difference(self, text: str, arm: Arm, share: float) -> str:
-        """Return a robot description with a share of the difference that nobody mentioned."""
+        """Return a robot description with a share of the undescribed difference."""
 
     def plants(self, text: str, source: Source, arm: Arm) -> tuple[str, str]:
         changed = self._changed(text, source, arm)
@@ -170,7 +170,7 @@ class PickedUp(Payload):
 
 
 class HeavyHand(PlantFault):
-    """The last link has up to ten times the told inertia, and as much more mass as motors and law bear."""
+    """The last link has up to ten times the described inertia, and as much more mass as motors and law can support."""
 
     name, what = (
         "heavy_hand",
@@ -198,7 +198,7 @@ class HeavyHand(PlantFault):
 
 
 class LightHand(HeavyHand):
-    """The last link has as little as a tenth of the told mass and inertia."""
+    """The last link has down to a tenth of the described mass and inertia."""
 
     name, what = "light_hand", "inertia and mass of the last link down to a tenth of the described ones"
     bends = False  # the mass of a link that bends is that of its nodes

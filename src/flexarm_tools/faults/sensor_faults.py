@@ -106,7 +106,7 @@ class EncoderJumps(SensorFault):
 
 
 class VelocitiesScaled(SensorFault):
-    """The velocities of one joint or of all read 0 to 0.6 times what they are."""
+    """The velocities of one joint or of all read 0 to 0.6 times the true ones."""
 
     name, what = "velocities_scaled", "velocities of one joint or all read 0 to 0.6 times the true ones"
 

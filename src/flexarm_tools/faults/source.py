@@ -117,7 +117,7 @@ class Source:
         return False
 
     def tune(self, true: ArmModel, slower: float = 1.0) -> None:
-        """Take the gains for an arm as it truly is, as somebody does who tries them; gravity stays that of the model.
+        """Choose gains for the true arm, as a user who tunes them on the arm; gravity stays that of the model.
 
         Args:
             true: the arm.

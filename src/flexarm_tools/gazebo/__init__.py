@@ -1,1 +1,1 @@
-"""Gazebo: a robot description as the model, the world and the start that Gazebo is given."""
+"""Gazebo: converts a robot description to the model, the world and the start state of Gazebo."""

@@ -1,6 +1,6 @@
 """Lets a paused world run, and waits until models are in it: `create` answers success before Gazebo has read a model.
 
-Gazebo keeps requests in order. A world that stood still until models were asked for begins with them at time zero, with
+Gazebo keeps requests in order. A world that is paused until its models are there begins with them at time zero, with
 controllers, sensors and clock in step.
 """
 

@@ -60,7 +60,7 @@ def write_gazebo_files(
         folder: where to write.
         names: of model, topics, frames and controller manager; by default those of an arm in the root namespace.
         rate: of the controller manager, the clock and the sensors [Hz]; by default that of the scenario.
-        real_time_factor: speed of the world as a fraction of real time; by default what the world says.
+        real_time_factor: speed of the world as a fraction of real time; by default that of the world.
         clock: whether the robot brings ``/clock`` along; one of a world does.
 
     Raises:
@@ -101,7 +101,7 @@ def write_gazebo_files(
 
 
 def gazebo_paths(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return where Gazebo looks for systems and for meshes: what is said, the libraries' path, and all packages."""
+    """Return the folders in which Gazebo searches systems and meshes: configured ones, libraries, all packages."""
     systems = [environment.get("GZ_SIM_SYSTEM_PLUGIN_PATH", ""), environment.get("LD_LIBRARY_PATH", "")]
     shares = [f"{prefix}/share" for prefix in environment.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix]
     resources = [environment.get("GZ_SIM_RESOURCE_PATH", ""), *shares]

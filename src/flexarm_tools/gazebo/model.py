@@ -47,7 +47,7 @@ class GazeboStart:
     Attributes:
         joints: of actuated and elastic joints, by name; those that are missing begin at zero [rad | m].
         hinges: of the hinges of flexible links, by the name of ``hinge_joint`` [rad | m].
-        efforts: that bear the arm there, by actuated joint [N*m | N].
+        efforts: efforts that hold the arm there, by actuated joint [N*m | N].
     """
 
     joints: Mapping[str, float] = field(default_factory=dict)
@@ -394,7 +394,7 @@ def _sensor_rate(rate: float) -> float:
 
 
 def gazebo_losses(description: RobotDescription) -> Iterator[str]:
-    """Yield in words what of a description Gazebo does not have."""
+    """Yield a text for each part of a description that Gazebo does not support."""
     urdf = ElementTree.fromstring(description.text)
     moved = [joint.name for joint in description.joints.values() if joint.armature > 0.0]
     if moved:

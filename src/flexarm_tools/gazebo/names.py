@@ -32,7 +32,7 @@ class GazeboNames:
         return f"{self.namespace}/{topic}".lstrip("/")
 
     def manager_parameters(self, rate: float) -> str:
-        """Return a parameter file for the controller manager: its rate [Hz], whatever others say before, and its clock.
+        """Return a parameter file for the controller manager: its clock, and its rate [Hz] over earlier files.
 
         A controller manager of ros2_control 4.46 that learns of simulated time only after it was made, as
         gz_ros2_control 1.2.7 does it, compares times of two clocks, which ends Gazebo.

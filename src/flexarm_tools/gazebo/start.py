@@ -1,4 +1,4 @@
-"""Where a robot begins in Gazebo: the pose of a scenario, and the static equilibrium of what gives way."""
+"""Start of a robot in Gazebo: the pose of a scenario, and the static equilibrium of springs and flexible links."""
 
 from __future__ import annotations
 

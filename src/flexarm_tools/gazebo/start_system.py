@@ -1,4 +1,4 @@
-"""A system of Gazebo in Python, loaded by its PythonSystemLoader: puts joints where the model says, before any step.
+"""A system of Gazebo in Python, loaded by its PythonSystemLoader: sets joints to the model's start before any step.
 
 gz_ros2_control does so for joints that it commands; springs of a base are not among them in version 1.2.7.
 """

@@ -22,7 +22,7 @@ SLAB = (2.0, 2.0, 0.2)  # [m] that stands for a plane: one that moves cannot be 
 
 @dataclass(frozen=True, slots=True)
 class GazeboWorld:
-    """What a model depends on.
+    """Properties of the world on which a model depends.
 
     Attributes:
         name: name of the world.
@@ -104,7 +104,7 @@ def surroundings_model(surfaces: Sequence[Surface], step: float = DEFAULT_STEP, 
         K = s k,   D = s max(0, d - h k),   s = 1 / (1 - h max(d, h k) / m)
 
     Args:
-        surfaces: what can be touched.
+        surfaces: surfaces that the tool can touch.
         step: integration step of the world [s].
         name: name of the model.
     """

@@ -1,4 +1,4 @@
-"""Which parameters the nodes of the suite have: ROS ignores others without a word."""
+"""Which parameters the nodes of the suite have: ROS silently ignores others."""
 
 from __future__ import annotations
 

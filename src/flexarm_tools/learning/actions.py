@@ -1,4 +1,4 @@
-"""Actions: the entries of the suite at which an agent leads the arm, each scaled to -1 to 1."""
+"""Actions: the inputs of the suite through which an agent commands the arm, each scaled to -1 to 1."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Bounds = Mapping[str, tuple[float, float]]
 
 
 class Action(ABC):
-    """An entry at which an agent leads the arm.
+    """An input through which an agent commands the arm.
 
     Attributes:
         names: (a) names of the components.
@@ -179,7 +179,7 @@ def led_by(scenario: Scenario, action: str) -> Scenario:
     """Return a scenario whose reference generator follows the actions of an agent.
 
     Raises:
-        ConfigError: there is no such action, or nobody who follows it.
+        ConfigError: there is no such action, or no stage that follows it.
     """
     if action not in ACTIONS:
         raise ConfigError(f"there is no action '{action}'; {nearest(action, ACTIONS)}valid: {', '.join(ACTIONS)}")

@@ -1,7 +1,7 @@
 """ScenarioEnv: a scenario as an environment of Gymnasium, over the run in one process.
 
-Plant, stages and gate are those of the run; the agent stands where a node would: it sees what the sensors read, and
-leads at an entry that the suite has. Each command goes through the gate.
+Plant, stages and gate are those of the run; the agent takes the place of a node: it observes the sensor readings, and
+commands the arm through an input of the suite. Each command goes through the gate.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LARGEST_SEED = 2**31
 
 
 class ScenarioEnv(gymnasium.Env[Array, Array]):
-    """A run of a scenario, in steps of an agent.
+    """A run of a scenario that an agent controls step by step.
 
     Terminated: the gate has tripped, or the run cannot go on; ``info["why"]`` says why. Truncated: the scenario's
     duration is over. Equal seeds and actions give equal observations and rewards, to the last bit.
@@ -110,11 +110,11 @@ class ScenarioEnv(gymnasium.Env[Array, Array]):
         return ()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """Begin an episode; return what the sensors read at its begin, and info.
+        """Begin an episode; return the first sensor readings, and info.
 
         Args:
             seed: of this episode and those after it; None: go on with the one before.
-            options: none is known.
+            options: not used.
         """
         super().reset(seed=seed)
         info: dict[str, Any] = {}
@@ -133,7 +133,7 @@ class ScenarioEnv(gymnasium.Env[Array, Array]):
         return self._observe(), info
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Lead the arm for a step.
+        """Command the arm for one step.
 
         Args:
             action: (a,) -1 to 1; more is cut off.
@@ -172,7 +172,7 @@ class ScenarioEnv(gymnasium.Env[Array, Array]):
         return self._observe(), float(reward), terminated, truncated, info
 
     def recording(self) -> Recording:
-        """Return the recording of the episode so far, as of any run.
+        """Return the recording of the episode so far, in the form of any run.
 
         Raises:
             ConfigError: the episode has not begun.

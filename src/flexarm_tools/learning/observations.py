@@ -1,4 +1,4 @@
-"""Observations: what the sensors of a run read, noisy and lossy as its nodes get it; never the plant's hidden state."""
+"""Observations: sensor readings of a run, with noise and losses as nodes get them; never the plant's true state."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Figure:
 
     @property
     def holds(self) -> bool:
-        """Whether the goal is met; without a goal, whether the value is finite. What is not judged holds."""
+        """Whether the goal is met; without a goal, whether the value is finite. A figure that is not judged holds."""
         if not self.judged:
             return True
         if self.goal is None:

@@ -144,10 +144,10 @@ def final(recording: Recording, options: MetricOptions) -> NDArray[np.bool_]:
 
 
 def known(values: Array) -> NDArray[np.bool_]:
-    """Return the ticks (T,) at which something told the values (T, ...): nothing answers a joint state that is lost.
+    """Return the ticks (T,) at which the values (T, ...) are known: no node answers a joint state that is lost.
 
     What never has a value, such as a mode that is not estimated, does not count. Infinity is a value. True states of
-    the plant are known at every tick, so they are not asked: NaN means there that the run diverged.
+    the plant are known at every tick and are not checked: NaN means there that the run diverged.
     """
     told = ~np.isnan(values.reshape(len(values), -1))
     ever = told.any(axis=0)
@@ -163,7 +163,7 @@ def unmeasured(reason: str, **details: bool | float | str) -> Measurement:
 
 
 def reduced(reduce: Callable[[Array], Any], values: Array) -> Measurement:
-    """Return what a function makes of the values; NaN if there are none."""
+    """Return a function of the values; NaN if there are none."""
     return Measurement(float(reduce(values))) if values.size else unmeasured(NO_VALUES)
 
 

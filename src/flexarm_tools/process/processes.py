@@ -33,7 +33,7 @@ def end_with_parent(parent: int) -> bool:
 
 
 def start_process(path: Path, arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
-    """Start an executable in a session of its own; it ends with this process, and all that it says goes to a file."""
+    """Start an executable in its own session; it ends with this process, and its output goes to a file."""
     libc = ctypes.CDLL(None)  # loaded before the fork: only async-signal-safe calls may follow it
     parent = os.getpid()
 

@@ -1,4 +1,4 @@
-"""MessageBlocks and FormBlocks: read the numbers of many messages at once, as long as their words are the same."""
+"""MessageBlocks and FormBlocks: read the numbers of many messages with the same constant fields (words) at once."""
 
 from __future__ import annotations
 

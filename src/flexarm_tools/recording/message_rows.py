@@ -34,7 +34,7 @@ class MessageRows:
     Attributes:
         modes: modes of the robot's flexible links, ``link/mode``.
         fills: by topic, the function that writes messages with the same words into their rows of the fields.
-        texts: by topic whose words change all the time, the function that writes one message into a row.
+        texts: by topic whose words change often, the function that writes one message into a row.
     """
 
     def __init__(self, model: ArmModel, base_wrench: str) -> None:

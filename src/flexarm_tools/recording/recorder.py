@@ -158,7 +158,7 @@ class Recorder:
         return all(len(self._raw[topic]) >= ticks for topic in awaited)
 
     def ticks_behind(self, others: Iterable[TappedTopic] = ()) -> int:
-        """Return by how many ticks a topic, of these others too, is behind the last one, at least; 0: none is.
+        """Return the most ticks by which this topic, or one of the others, is behind the last tick; 0: none is.
 
         Counted are topics whose newest two messages are of two ticks in a row, the newest of the last BEHIND ticks.
         """

@@ -30,7 +30,7 @@ def robot_data(
 ) -> dict[str, Any]:
     """Return the tree of the robot for JSON: links by number, joints with parents before children, and shapes.
 
-    ``solids``: what is seen of the links beside their primitive shapes.
+    ``solids``: visible solids of the links in addition to their primitive shapes.
     """
     number = {name: i for i, name in enumerate(description.links)}
     elastic = tuple(joint.name for joint in description.elastic)

@@ -1,4 +1,4 @@
-"""View of the report's animation: from where the tool is seen, and as wide as what is drawn."""
+"""View of the report's animation: a direction that shows the tool, and a width that contains all drawn parts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def choose_view(
     Args:
         description: the robot with its surroundings.
         recordings: recordings of the runs.
-        solids: what is seen of the links beside their primitive shapes.
+        solids: visible solids of the links in addition to their primitive shapes.
         tool_frame: tool link; empty: it may be hidden.
         exaggeration: factor by which the base motion is drawn.
     """

@@ -97,8 +97,8 @@ class _Factor:
 def headline(study: Study, figures: Mapping[str, Sequence[Figure]], unexpected: Sequence[str] = ()) -> list[Sentence]:
     """Return up to five sentences on the runs of a study.
 
-    The study's ratios of one figure in two runs say what is compared, without any its comparisons. What is worse is
-    looked for among all figures that two runs have in common.
+    The study's ratios of one figure in two runs define what is compared; without such ratios, its comparisons do. All
+    figures that two runs have in common are searched for worse values.
 
     Args:
         study: the study.

@@ -52,13 +52,13 @@ def link_solids(description: RobotDescription, complain: Callable[[str], None]) 
 def further_solids(
     description: RobotDescription, complain: Callable[[str], None], file: Path | None = None
 ) -> dict[str, list[Solid]]:
-    """Return what is seen of the links beside their primitive shapes: meshes, collision geometry, rods.
+    """Return the visible solids of the links in addition to their primitive shapes: meshes, collision geometry, rods.
 
     Args:
         description: the robot.
         complain: called with a message for every mesh that cannot be loaded.
-        file: file of the description; packages that are not in the environment are looked for in the folders above it,
-            whatever these are called, and relative paths beside it.
+        file: file of the description; packages that are not in the environment are searched in the folders above it,
+            with any names, and relative paths beside it.
     """
     found: dict[str, list[Solid]] = {}
     robot = ElementTree.fromstring(description.text)
@@ -77,7 +77,7 @@ def further_solids(
 
 
 def solids_to_touch(description: RobotDescription) -> dict[str, list[Solid]]:
-    """Return what can be touched of the links: collision geometry, else visual geometry, else thick rods."""
+    """Return the contact geometry of the links: collision geometry, else visual geometry, else thick rods."""
     found: dict[str, list[Solid]] = {}
     missing: list[str] = []  # the report says which
     for element in ElementTree.fromstring(description.text).findall("link"):

@@ -15,10 +15,10 @@ LOOK = 0.2  # [s] between two looks whether to end
 
 
 class Beside:
-    """Runs what is named, one after the other in each of several processes; who made it takes names as well.
+    """Runs named tasks, one after the other in each of several processes; its creator takes tasks as well.
 
-    Use it as a context: its end ends the processes, whatever they do. What a process had taken that was killed is not
-    lost: :meth:`rest` gives it back, as well as what had the result None.
+    Use it as a context: at its end the processes are ended. The task of a killed process is not lost: :meth:`rest`
+        returns it, and also tasks with the result None.
     """
 
     def __init__(self, run: Callable[[str], Any], names: Sequence[str], processes: int) -> None:

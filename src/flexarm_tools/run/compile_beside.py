@@ -19,8 +19,8 @@ PATIENCE = 120.0  # [s] for the fork, once everything else is built
 def compile_beside(build_gate: Callable[[], object]) -> Iterator[None]:
     """Let a fork of this process build the gate while the block runs, if its kernels are still to be compiled.
 
-    What the fork compiles is kept in the cache, where this process finds it; all else that it does is lost. Where it
-    fails, this process compiles for itself.
+    The fork stores its compiled kernels in the cache, where this process finds them; its other results are lost. Where
+    it fails, this process compiles for itself.
 
     Args:
         build_gate: calls the kernels of the gate; not called if nothing is to be compiled.

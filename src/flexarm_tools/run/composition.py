@@ -96,8 +96,8 @@ def in_one_process(scenario: Scenario) -> Scenario:
     node has, of the arm, have none. The node uses the longest ``sensor_wait`` of its stages.
 
     Raises:
-        ConfigError: two stages have the same executable, or differ in what they say of the arm, or an event applies to
-            a whole node (transition, kill).
+        ConfigError: two stages have the same executable, or have different parameters of the arm, or an event applies
+            to a whole node (transition, kill).
     """
     packages = stage_packages()
     stages = [node for node in scenario.nodes if packages.get(node.executable) == node.package]

@@ -273,7 +273,7 @@ class ProcessRun:
         self._loop.change(given)
 
     def measure(self, row: int) -> Measurement:
-        """Apply the events of a tick that are not applied yet, and return what the sensors read."""
+        """Apply the events of a tick that are not applied yet, and return the sensor readings."""
         self._apply_events(row)
         return self.plant.measure()
 

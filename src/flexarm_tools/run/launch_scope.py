@@ -1,7 +1,7 @@
-"""LaunchScope: the configurations of a launch file for what it starts later; common parts of the launch files.
+"""LaunchScope: the configurations of a launch file for actions that it starts later; common parts of the launch files.
 
 A launch file may be included twice, each time in a namespace of its own. launch keeps namespaces, remappings and
-arguments only while a file is being included: what an event starts later has to get them back.
+arguments only while a file is being included: actions that an event starts later must get them back.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class LaunchScope:
         return name if name.startswith("/") else f"{self.namespace}/{name}"
 
     def frame_prefix(self, said: str) -> str:
-        """Return what stands in front of the names of links: what was said, or the namespace, as ``left/``."""
+        """Return the prefix of the names of links: the configured one, or the namespace, as ``left/``."""
         if said != AUTO:
             return said
         return f"{self.namespace.lstrip('/')}/" if self.namespace else ""
@@ -66,7 +66,7 @@ class LaunchScope:
 def scoped_description(
     arguments: Sequence[DeclareLaunchArgument], function: Callable[[LaunchContext], list[LaunchDescriptionEntity]]
 ) -> LaunchDescription:
-    """Return a launch description with these arguments; their values do not remain for what is included next."""
+    """Return a launch description with these arguments; they do not affect the next included file."""
     return LaunchDescription(
         [PushLaunchConfigurations(), *arguments, OpaqueFunction(function=function), PopLaunchConfigurations()]
     )
@@ -79,7 +79,7 @@ def arguments_of(file: Path, *without: str) -> list[DeclareLaunchArgument]:
 
 
 def included(file: Path, said: Mapping[str, str]) -> GroupAction:
-    """Return a launch file with arguments; those that are not given have its defaults, whatever is set elsewhere."""
+    """Return a launch file with arguments; others have its defaults, even if they are set elsewhere."""
     values = [(argument.name, said.get(argument.name, argument.default_value)) for argument in arguments_of(file)]
     return GroupAction([IncludeLaunchDescription(PythonLaunchDescriptionSource(str(file)), launch_arguments=values)])
 

@@ -1,4 +1,4 @@
-"""LiveFrames: /tf and /tf_static of a run, for whoever draws its robot (RViz, Foxglove)."""
+"""LiveFrames: /tf and /tf_static of a run, for programs that draw its robot (RViz, Foxglove)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class LiveFrames:
-    """Publishes the frames of a robot from its joint states, while somebody listens and nobody else publishes them."""
+    """Publishes the frames of a robot from its joint states, while there is a subscriber and no other publisher."""
 
     def __init__(self, node: Node, text: str) -> None:
         """Publish the fixed frames of a description; those that move follow while :meth:`poll` is called."""
@@ -36,7 +36,7 @@ class LiveFrames:
         self._fixed.publish(self._frames.static())
 
     def poll(self) -> None:
-        """Begin to hear joint states when somebody listens to the frames, and end it when nobody does any more.
+        """Subscribe to joint states while the frames have a subscriber.
 
         A robot_state_publisher that comes later takes over.
         """

@@ -57,7 +57,7 @@ def write_for_namespace(path: Path, folder: Path, frame_prefix: str = "") -> Pat
     Args:
         path: the file.
         folder: receives the new file.
-        frame_prefix: what is put in front of the parameter ``frame_id`` of every node that has it.
+        frame_prefix: prefix of the parameter ``frame_id`` of every node that has it.
 
     Raises:
         ConfigError: the file does not exist, or is not a parameter file.

@@ -17,7 +17,7 @@ PACKAGES = ("numpy", "numba", "mujoco")
 
 
 def provenance(scenarios: Iterable[Scenario]) -> dict[str, str]:
-    """Return where results come from, by name; what is unknown is left out.
+    """Return the origin of results, by name; unknown entries are omitted.
 
     Args:
         scenarios: scenarios of the runs, for their seeds.

@@ -66,10 +66,10 @@ def counts(recording: Recording) -> dict[str, int]:
 
 
 def too_busy(recording: Recording) -> str:
-    """Say in words that the machine was too busy for a run in real time; empty if it was not, or in lockstep.
+    """Return a text if the machine was too busy for a run in real time; empty if it was not, or in lockstep.
 
     It was if more than one command of a hundred came later than a control period after its joint state, or if the gate
-    stopped because the machine was late: what is not answered at all has no latency.
+    stopped because the machine was late: a state without a command has no latency.
     """
     latency, period = recording.tick_latency, float(recording.time[1] - recording.time[0])
     known = latency[np.isfinite(latency)]
@@ -96,7 +96,7 @@ def errors(recording: Recording) -> list[RunEvent]:
 def first_words(recording: Recording, expected: tuple[str, ...] = (), most: int = 3) -> list[str]:
     """Format the first errors of each node, or its first warnings if it reported no errors, as lines to print.
 
-    What a ``control_loop`` repeats of its stages is left out.
+    Reports of stages that a ``control_loop`` repeats are omitted.
 
     Args:
         recording: the run.

@@ -1,7 +1,7 @@
 """JSON Schema of scenario, study and sweep files for editors, made from the tables with which the reader checks them.
 
-It knows what a file can be checked for by itself; links, joints, nodes and ticks are checked by the reader. A file with
-a base may leave out what the base gives, and delete what the base gives by an empty value.
+It contains all checks that need only the file; the reader checks links, joints, nodes and ticks. A file with a base may
+omit keys of the base, and delete them by an empty value.
 """
 
 from __future__ import annotations

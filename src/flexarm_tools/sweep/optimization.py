@@ -1,7 +1,8 @@
-"""Optimization: a sweep whose runs are trials of an optimizer, each with other values of what is chosen.
+"""Optimization: a sweep whose runs are trials of an optimizer, each with other values of the chosen variables.
 
-Optuna proposes the values of some trials at once, and is told what their runs gave, always in the order of the trials.
-So equal seeds give equal trials for any number of workers, and a command that goes on tells it the rows that it finds.
+Optuna proposes the values of some trials at once, and gets the results of their runs, always in the order of the
+trials. So equal seeds give equal trials for any number of workers, and a command that continues a sweep passes the
+existing rows to Optuna.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What the runs of a trial gave."""
+    """Results of the runs of a trial."""
 
     number: int  # number of the trial
     values: dict[str, Scalar]  # values of what is chosen
@@ -57,7 +58,7 @@ class Optimization(Sweep):
     """A sweep of trials; the runs of each are those of the sweep with the values that are chosen for it.
 
     Attributes:
-        objective: what is optimized.
+        objective: figure that is optimized.
         runs: number of runs of a trial.
     """
 
@@ -96,7 +97,7 @@ class Optimization(Sweep):
         return self._values[trial] | inputs
 
     def fits(self, row: Row) -> bool:
-        """Return whether a row may be of this sweep; :meth:`batches` compares what is chosen."""
+        """Return whether a row may belong to this sweep; :meth:`batches` compares the chosen values."""
         if not 0 <= row.run < self.count:
             return False
         inputs = super().inputs(row.run % self.runs)

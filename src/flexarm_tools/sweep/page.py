@@ -35,7 +35,7 @@ def write_sweep_page(folder: Path, sweep: Sweep, rows: Mapping[int, Row]) -> Pat
 
     Args:
         folder: folder of the results.
-        sweep: what was run.
+        sweep: the finished sweep.
         rows: rows by number of the run; at least one.
 
     Returns:

@@ -27,7 +27,7 @@ def run_ray(sweep: Sweep, numbers: Iterable[int], workers: int, ends: Callable[[
     """Run runs on Ray, and yield their rows as they come.
 
     Args:
-        sweep: what is run.
+        sweep: sweep to run.
         numbers: numbers of the runs.
         workers: number of processors of a Ray that is started here; those of a cluster are all used.
         ends: whether to end now; runs in flight are given up.

@@ -1,4 +1,4 @@
-"""Rows of the table of a sweep: what is made of a run."""
+"""Rows of the table of a sweep: one for each run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOLDS, FAILS, ERROR, CRASHED = OUTCOMES = ("holds", "fails", "error", "crashed")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a run gave."""
+    """Result of a run."""
 
     run: int  # number of the run
     inputs: dict[str, Scalar]  # values of what varies

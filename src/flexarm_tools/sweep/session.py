@@ -1,4 +1,4 @@
-"""Implementation of `flexarm sweep`: run what is not yet run, keep the results, print the summary."""
+"""Implementation of `flexarm sweep`: run the missing runs, store the results, print the summary."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHOWN, WRITTEN = 0.2, 10.0  # [s] between two updates of the progress: on a term
 
 
 def sweep_file(path: Path, out: Path | None, workers: int, engine: str, fresh: bool) -> int:
-    """Run a sweep, or what is left of it.
+    """Run a sweep, or its remaining runs.
 
     Args:
         path: sweep file.
@@ -90,7 +90,7 @@ def results_folder(path: Path, out: Path | None) -> Path:
 def run_sweep(
     sweep: Sweep, folder: Path, workers: int = 0, engine: str = "local", fresh: bool = False
 ) -> tuple[dict[int, Row], str]:
-    """Run what is not yet run, and keep it in a folder.
+    """Run the missing runs, and store them in a folder.
 
     Returns:
         All rows by number of the run, and the name of the signal that ended the command, if one did.

@@ -1,4 +1,4 @@
-"""Engine ``local``: runs of a sweep in processes of this machine, each of which keeps what it has loaded."""
+"""Engine ``local``: runs of a sweep in processes of this machine, each of which keeps its loaded modules."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def run_local(sweep: Sweep, numbers: Iterable[int], workers: int, ends: Callable
     A run whose process ends (killed, out of memory) is given to another one, three times at most.
 
     Args:
-        sweep: what is run.
+        sweep: sweep to run.
         numbers: numbers of the runs.
         workers: number of processes.
         ends: whether to end now; runs in flight are given up.

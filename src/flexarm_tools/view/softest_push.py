@@ -1,4 +1,4 @@
-"""The push that `flexarm view` proposes: where the base gives way most."""
+"""The push that `flexarm view` proposes: in the direction in which the base is softest."""
 
 from __future__ import annotations
 

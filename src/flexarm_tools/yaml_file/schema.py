@@ -28,7 +28,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a text must look like."""
+    """Required form of a text."""
 
     pattern: str  # regular expression for the whole text
     words: str  # the form in words, to follow "is not"

@@ -204,7 +204,7 @@ class Section:
             name: key of the text.
             value: the text; an empty one was reported before.
             valid: valid texts.
-            wrong: what is wrong with any other text.
+            wrong: error for any other text.
         """
         known = tuple(valid)
         if value and value not in known:

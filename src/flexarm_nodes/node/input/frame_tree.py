@@ -1,8 +1,8 @@
-"""FrameTree: where frames are in each other, as /tf and /tf_static tell it.
+"""FrameTree: poses of frames relative to each other, from /tf and /tf_static.
 
-A chain of transforms is read as tf2 reads it: at its latest common time, up to which each moving part of it has been
-told; in between, positions are interpolated linearly and orientations along the shortest turn. Nothing is extrapolated.
-Fixed parts count at any time. Each frame has the parent that was told last; frames in a ring are nowhere.
+A chain of transforms is read as tf2 reads it: at its latest common time, up to which each moving part of it is known;
+in between, positions are interpolated linearly and orientations along the shortest turn. Nothing is extrapolated. Fixed
+parts count at any time. Each frame has the parent of its newest transform; frames in a ring have no pose.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Chain(NamedTuple):
 
 
 class FrameTree:
-    """Frames that transforms tell.
+    """Frames of the received transforms.
 
     Attributes:
         changes: how often so far a frame was new, got another parent, or became fixed or moving.
@@ -115,7 +115,7 @@ class FrameTree:
             raise InputError(f"{'/tf_static' if fixed else '/tf'}: {'; '.join(said)}")
 
     def nearest(self, frame: str, among: Collection[str]) -> str | None:
-        """Return the one of these frames that is nearest to a frame, over fixed parts if possible; None: none is."""
+        """Return the one of these frames that is nearest to a frame, over fixed parts if possible; None: none."""
         for moving in (False, True):
             seen, waiting = {frame}, deque([frame])
             while waiting:

@@ -49,8 +49,8 @@ class SensorReader:
         kind: message type.
         topic: returns the topic of a sensor by its name.
         read: returns the reading of a message; raises InputError if it is not usable.
-        fields: fields of the message that are read straight from its bytes when its words are those of the message
-            before; none: that is not done.
+        fields: fields of the message that are read directly from its bytes if its constant fields are those of the
+            previous message; none: the message is always deserialized.
         flat: returns the reading from the message before and the numbers of these fields.
     """
 
@@ -132,7 +132,7 @@ class SampleReader:
         return sample
 
     def sample(self, stamp: int, numbers: list[Array]) -> FlexibleSample | None:
-        """Return the sample of a joint state like the last one; None: it must be looked at.
+        """Return the sample of a joint state like the last one; None: it must be read completely.
 
         Args:
             stamp: its stamp [ns].
@@ -259,7 +259,7 @@ class Readings:
         kept[stamp] = reading
 
     def take_raw(self, sensor: tuple[str, str], raw: bytes, read: Callable[[bytes], Any]) -> None:
-        """Take a sensor's message from its bytes; ``read`` deserializes one with other words than the one before.
+        """Take a sensor's message from its bytes; ``read`` deserializes one whose constant fields have changed.
 
         Raises:
             InputError: as of :meth:`take`.

@@ -1,18 +1,18 @@
 """The rules for stamps and references, for nodes of one stage and for control_loop alike.
 
 - A joint state that is up to SET_BACK older than the newest one is out of order: it is ignored. An older one shows that
-  the clock was set back: everything begins anew with it.
+the clock was set back: a new run begins with it.
 - A stamp is answered once. A repeated joint state gets the same answer again, a repeated reference gets none.
 - A joint state waits for the references of its stamp until the next joint state. Where a gate in the same process must
   see it in time, outside lockstep, it waits at most ``sensor_wait``; nothing may compile in a tick there either.
 - Then the stage gets the newest reference, unless that is older than its ``reference_timeout``; without one, 0. A
-  flexible state must have the stamp of the joint state. What a stage lacks is said in its status.
+  flexible state must have the stamp of the joint state. The status of a stage reports its missing inputs.
 - A reference that is stamped more than AHEAD later than the newest joint state is ignored.
 - A reference that is older than the newest one is ignored.
 - A reference that cannot be used is one of its stamp all the same: no older one replaces it.
 - Gains are checked where the arm is: at activation if a joint state has come by then, else with the first sample.
 
-Nothing of this is silent: what is rejected is an error, what a stage lacks and what is out of order a warning.
+All of this is reported: a rejected input as an error, a missing input or one out of order as a warning.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class References:
             stream.newest, stream.used = None, False
 
     def begin(self, stamp: int) -> None:
-        """Note the stamp [ns] of the newest joint state, which references that came before may be far ahead of."""
+        """Note the stamp [ns] of the newest joint state; references that arrived before may be far ahead of it."""
         self._present = stamp
         for stream in self._streams:
             if stream.newest is not None and self._is_ahead(stream, stream.newest.stamp):

@@ -162,7 +162,7 @@ class Synchronizer:
                 built.prepare(position)
 
     def admit(self, stamp: int) -> bool:
-        """Process what waits, or begin anew, before a joint state of this stamp [ns]; False: it is out of order."""
+        """Process a waiting joint state, or begin a new run, before one of this stamp [ns]; False: out of order."""
         back = 0.0 if self._newest is None else (self._newest - stamp) * 1e-9
         if 0.0 < back <= SET_BACK:
             said = f"joint state is {back:.3f} s older than the newest: ignored"

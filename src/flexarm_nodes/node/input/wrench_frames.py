@@ -3,7 +3,7 @@
 A driver may report its wrench in another frame than the one in which the sensor measures: in a flange, in the base, or
 in one of its own (``tool0_controller``). With the pose ``R, p`` of that frame in the sensor's, ``f_s = R f`` and
 ``n_s = R n + p x f_s``. If joints lie between the two, their positions are those of the joint state of the same stamp.
-A frame that moves relative to every link is where /tf tells it at the stamp of the wrench, or nearest to that.
+The pose of a frame that moves relative to every link is that of /tf at the stamp of the wrench, or nearest to it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class WrenchFrames:
     """Frames in which wrenches of the sensors of an arm may be given.
 
     Attributes:
-        wants_moving: whether a wrench has come in a frame that only /tf can tell.
+        wants_moving: whether a wrench has arrived in a frame that only /tf contains.
     """
 
     def __init__(self, model: ArmModel, named: Sequence[str] = (), prefix: str = "") -> None:
@@ -124,8 +124,8 @@ class WrenchFrames:
         """Return a wrench (6,) of a stamp [ns] in the frame of a sensor, or with the frame that joints move.
 
         Raises:
-            InputError: the frame is not known, a link that bends lies between it and the sensor, or /tf does not tell
-                where the frame is at the stamp.
+            InputError: the frame is not known, a link that bends lies between it and the sensor, or /tf has no
+                transform of the frame at the stamp.
         """
         key = sensor, frame
         if frame in self._named:

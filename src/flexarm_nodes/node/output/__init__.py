@@ -1,1 +1,1 @@
-"""Output of stages: what is published, and to whom."""
+"""Output of stages: publishers and their subscribers."""

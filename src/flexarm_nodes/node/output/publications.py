@@ -1,4 +1,4 @@
-"""Publications: what stages give and offer, on the same topics whether they share a process or not."""
+"""Publications: outputs and interfaces of stages, on the same topics for separate nodes and for one process."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Publications:
             interfaces.close()
 
     def publish(self, tick: Tick) -> None:
-        """Publish what the stages gave for a sample."""
+        """Publish the outputs of the stages for a sample."""
         for sent in self._senders:
             if sent.latched or sent.sender.heard:
                 if sent.rate is not None and not sent.due(tick.stamp, sent.rate()):

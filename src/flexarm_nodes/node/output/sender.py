@@ -19,7 +19,8 @@ LOOK_AGAIN = 0.2  # [s] after which subscribers are counted again, even if the g
 class Sender:
     """A publisher that prepares the bytes of its messages, and remembers whether it has subscribers.
 
-    A form whose words are those of the form before is written into its bytes; another is published as a message.
+    A form with the same constant fields as the previous one is written into its bytes; another form is published as a
+    message.
     """
 
     def __init__(self, node: Node, kind: Any, topic: str, quality: QoSProfile) -> None:
@@ -74,7 +75,7 @@ class Sender:
             self.prepare(what)  # words that change all the time are not worth it
 
     def flush(self, longest: float) -> None:
-        """Wait until the subscribers have acknowledged what was sent, at most so long [s]."""
+        """Wait until the subscribers have acknowledged all sent messages, at most this long [s]."""
         self._publisher.wait_for_all_acked(Duration(seconds=longest))
 
     def destroy(self) -> None:

@@ -24,10 +24,10 @@ COMPLAINT = 1_000_000_000  # [ns] time for which a rejection stays in the diagno
 
 
 class StageNode(ArmNode):
-    """Runs a stage: a joint state, and what the stage needs with it, becomes what the stage gives.
+    """Runs a stage: passes each joint state with the inputs that the stage needs to it, and publishes its outputs.
 
-    A joint state is processed when what it waits for has arrived with its stamp, or with the next joint state, by the
-    rules of ``references``. What a stage observes (see Stage) is published at once.
+    A joint state is processed when its required inputs have arrived with its stamp, or when the next joint state
+    arrives, by the rules of ``references``. The result of a stage's ``observe`` (see Stage) is published at once.
 
     Attributes:
         kind: kind of the stage.
@@ -100,7 +100,7 @@ class StageNode(ArmNode):
         self.built.interfaces.begin()
 
     def stop(self) -> None:
-        """End what leads the arm; the gate stops it when references cease."""
+        """End motions of actions; the gate stops the arm when references cease."""
         self.built.interfaces.end()
 
     def change(self, values: dict[str, Any]) -> None:
