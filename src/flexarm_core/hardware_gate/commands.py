@@ -219,7 +219,7 @@ class Commands:
         return min(max((state.stamp - self.answered) * 1e-9, 0.0), 1.0)
 
     def answer(self, state: ArmState, command: Array) -> Array | None:
-        """Give a command (n,) that answers a state."""
+        """Give the command (n,) for a state."""
         self.answered, self._filled = state.stamp, False
         return self.give(command, self._config.period)
 

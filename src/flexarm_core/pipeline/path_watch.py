@@ -1,4 +1,4 @@
-r"""PathWatch: where a measured tool is beside its path, with what bent links do to it.
+r"""PathWatch: the deviation of the measured tool from its path, including the bending of the links.
 
 The joints measure where rigid links would hold the tool, ``p(q)``; links that bend displace it by ``d``, as their modes
 are estimated. Off its path by more than a tolerance, in the tracked axes, is an error that must be reported,
@@ -6,8 +6,8 @@ independent of the law and its estimates::
 
     e = p_r - p(q) - d                              p_r reference of the tool
 
-What lasts of the displacement, by weight and contact, is taken off the reference, so that the tool and not its rigid
-image follows the path, at a bandwidth ``w`` far below the modes::
+The lasting part of the displacement, by weight and contact, is subtracted from the reference, so that the tool and not
+its rigid image follows the path, at a bandwidth ``w`` far below the modes::
 
     p_r - c,    dc / dt = w (d - c)
 """

@@ -116,7 +116,7 @@ class Joint:
 
 @dataclass(frozen=True, slots=True)
 class HeldJoint:
-    """A joint that is held, as the text of a description keeps it beside the fixed joint.
+    """A held joint. In the text of a description it is a fixed joint; this record keeps its other data.
 
     Attributes:
         name: name of the joint.
