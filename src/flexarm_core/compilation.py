@@ -1,4 +1,4 @@
-"""What happens when numba compiles a kernel: the user sees it, and a tick refuses it.
+"""Handling of compilations by numba: they are reported to the user, and rejected within a tick.
 
 numba compiles a kernel for the types of its arguments at the first call with them, which takes up to a minute, and
 keeps the machine code in a folder (:func:`where_kept`). Later processes load it from there in milliseconds. Other
@@ -29,7 +29,7 @@ class CompilationError(FlexarmError):
 
 
 class NoCompilation:
-    """Context in which this thread may not compile: a tick, which must not stand still for seconds.
+    """Context in which this thread may not compile: a tick, which must not be blocked for seconds.
 
     A kernel that has no machine code for the types of its arguments raises :class:`CompilationError`. The usual reason
     is an array that is read-only or not contiguous: to numba these are types of their own.

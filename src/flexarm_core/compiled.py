@@ -28,8 +28,8 @@ def kernel(function: Callable[..., Any]) -> Any:
     Compiled functions release the GIL, so that a long computation in a thread does not delay the ticks of its node.
 
     The function must neither make arrays nor return them: see :func:`allocating_kernel`. Then numba need not count
-    references. It counts those of all arrays in a named tuple wherever the tuple is handed to an ``inlined_kernel``;
-    in a loop over bodies that takes twice as long as the arithmetic.
+    references. It counts the references of all arrays in a named tuple wherever the tuple is passed to an
+    ``inlined_kernel``; in a loop over bodies that takes twice as long as the arithmetic.
     """
     return _compiled(function, allocates=False)
 
@@ -74,7 +74,7 @@ def _view(context: Any, array: Any, start: Any, shape: Any) -> Any:
 
 
 class Inlined:
-    """Function that is put in the place of its call in a kernel, and is plain Python elsewhere: it compiles nothing.
+    """Function that is inlined at its call in a kernel, and is plain Python elsewhere: it is not compiled by itself.
 
     Attributes:
         py_func, targetoptions, is_compiling: what numba asks of a function.

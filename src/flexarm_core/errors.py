@@ -26,8 +26,8 @@ class RobotDescriptionError(FlexarmError):
     """The robot description is incomplete or inconsistent; the message names the joint or link.
 
     Attributes:
-        joint: name of the joint that is at fault, as given; empty if it is none.
-        link: name of the link that is at fault, as given; empty if it is none.
+        joint: name of the faulty joint, as given; empty if the error concerns no joint.
+        link: name of the faulty link, as given; empty if the error concerns no link.
     """
 
     def __init__(self, message: str, *, joint: str = "", link: str = "") -> None:
@@ -58,7 +58,7 @@ class ConfigError(FlexarmError, ValueError):
     """A parameter or scenario key is unknown, has the wrong type or is out of bounds.
 
     Attributes:
-        setting: name of the one setting that is at fault; empty where several are, or it is none.
+        setting: name of the faulty setting; empty if there are several or none.
         value: rejected value; None without ``setting``.
     """
 

@@ -23,8 +23,9 @@ NONE = "no file may be named here: set the parameter file_folder when the node s
 class FileFolder:
     """Reads and creates files by names that come from elsewhere, in one folder and in the folders in it.
 
-    A name is relative to the folder, or it is the path or URI of a file in it. Each part of it is opened in the one
-    before, and none may be a symbolic link, so that what is opened is in the folder even if names change meanwhile.
+    A name is relative to the folder, or it is the path or URI of a file in it. Each part of a path is opened relative
+    to the previous one, and none may be a symbolic link, so that the opened file is in the folder even if names change
+    meanwhile.
     """
 
     def __init__(self, folder: str = "") -> None:

@@ -42,7 +42,7 @@ def open_regular(path: str | Path, error: type[FlexarmError], folder: int | None
 
 
 def read_regular(path: str | Path, most: int, error: type[FlexarmError], folder: int | None = None) -> bytes:
-    """Read a file as :func:`open_regular` opens it, of at most so many bytes.
+    """Read a file as :func:`open_regular` opens it, up to a number of bytes.
 
     Files of ``/proc`` count as empty, as they have no size; some of them never end.
     """

@@ -35,7 +35,8 @@ class ResponseMode:
         growth: growth rate [1/s]; negative: decay rate.
         frequency: damped frequency [Hz]; 0 if it does not oscillate.
         share: amplitude at the end of the response, relative to the whole response there.
-        way: absolute value of the pole times the duration of the response [rad]: how far the mode was seen to change.
+        way: absolute value of the pole times the duration of the response [rad]: how much of the mode's motion was
+            observed.
     """
 
     growth: float

@@ -25,7 +25,7 @@ REORDERED = 20_000_000  # [ns] a sample that is older by less came out of order:
 
 
 def counted(delay: float, before: float) -> float:
-    """Return the delay to count [s], given the one counted before: only one that has grown is, see GROWN."""
+    """Return the delay to count [s], given the previous one: it changes only if it has grown, see GROWN."""
     return delay if delay > GROWN * before else before
 
 
@@ -33,7 +33,7 @@ class Slope:
     """Slope of the positions of some joints over a window.
 
     Attributes:
-        begins: whether the newest sample is one of the first of a window, which span too little.
+        begins: whether the newest sample is one of the first of a window, which cover too short a time.
     """
 
     def __init__(self, window: float, endless: Array, speed: float) -> None:

@@ -64,8 +64,8 @@ def estimate(
         wrenches: (4, 6) gets :class:`Wrenches`.
 
     Returns:
-        ESTIMATED; NO_READING: the wrench is not finite; FROZEN: it stands still though efforts change; REFUSED: another
-        input is not finite, or the stamp is no later than the last one.
+        ESTIMATED; NO_READING: the wrench is not finite; FROZEN: the wrench does not change although efforts do;
+        REFUSED: another input is not finite, or the stamp is no later than the last one.
     """
     c, z = view_constants(constants), view_settings(settings)
     s = view_state(state, c.n, c.size, len(structure), len(c.table))

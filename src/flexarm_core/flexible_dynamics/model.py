@@ -207,7 +207,7 @@ class FlexibleModel:
             x: (h + K,) coordinates.
             v: (h + K,) rates.
             effort: (h,) hinge efforts.
-            duration: time to go on by [s].
+            duration: length of the step [s].
             wrenches: external wrenches, which stay constant in axes of their bodies.
         """
         x, v = finite("x", x, self.size).copy(), finite("v", v, self.size).copy()

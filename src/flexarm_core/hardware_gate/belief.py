@@ -47,9 +47,10 @@ class StateBelief:
     joints were swapped. That lasts until it is allowed (``free``).
 
     A position is never accepted if it is farther beyond a limit than the two limits are apart. Readings of a joint that
-    are bitwise identical although the command, or their own velocity, moves it are frozen (:class:`Stillness`). So are
-    those of a joint that always had noise, and that stand still after something that looks impossible while those of
-    others go on. Frozen states of joints at rest are accepted again after AGAIN, if no command moves the joints.
+    are bitwise identical although the command, or their own velocity, moves it are frozen (:class:`Stillness`). The
+    same applies to readings of a joint that always had noise, if they stop changing after an implausible state while
+    those of other joints continue. Frozen states of joints at rest are accepted again after AGAIN, if no command moves
+    the joints.
 
     Attributes:
         contradiction: how the states contradict the earlier accepted ones, empty if they do not.

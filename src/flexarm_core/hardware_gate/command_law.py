@@ -160,13 +160,13 @@ class CommandLaw:
         return command
 
     def take_back(self) -> None:
-        """Forget the newest command, as another one takes its place in the same period."""
+        """Discard the newest command, because another one replaces it in the same period."""
         self.command, self.rate = self._before
         if self._smooth is not None and self._goals is not None:
             self._smooth.acceleration, self._smooth.memory = self._goals
 
     def fill(self, state: ArmState, dt: float) -> Array:
-        """Return the set point (n,) that decelerates at the limit in the place of an overdue one; goals still count."""
+        """Return the set point (n,) that decelerates at the limit and replaces an overdue one; goals still count."""
         smooth = self._smooth
         self._goals = None if smooth is None else (smooth.acceleration, smooth.memory)
         command = self.brake(state, dt)

@@ -25,7 +25,8 @@ class Commands:
 
     Without a believable state, effort mode continues with the state that the model predicts from the last believable
     one: first it keeps the current velocity, because the states may only be late, then it brakes. A position command is
-    in the turn in which the encoder reported the newest believed state. What drives add to an effort is taken off last.
+    in the turn in which the encoder reported the newest believed state. Efforts that the drives add are subtracted
+    last.
 
     Attributes:
         drives: efforts that the drives add.
@@ -88,7 +89,7 @@ class Commands:
         self._looked_ahead = False  # whether it was checked that the motion can be predicted while states are missing
 
     def see(self, state: ArmState, turned: Array | None) -> None:
-        """Go on from a believed state, reported in other turns, farther by ``turned`` (n,)."""
+        """Continue from an accepted state that is reported in other turns, farther by ``turned`` (n,)."""
         self._turned, self._seen, self._predicted, self._looked_ahead = turned, state, None, False
         self._bridges = self._fills = False
         if self.blind:
@@ -107,7 +108,7 @@ class Commands:
         return self._is_slower(AT_REST, state.velocity)
 
     def is_slow(self, state: ArmState) -> bool:
-        """Return whether a stop has slowed the arm, and the set points to which drives pull joints."""
+        """Return whether a stop has slowed the arm and the set points."""
         set_points = self.law.mode == "effort" or self._is_slower(CREEPING, self.law.rate)
         return set_points and self._is_slower(CREEPING, state.velocity)
 
@@ -115,7 +116,7 @@ class Commands:
         return bool((np.abs(velocity) <= share * self._limits.velocity).all())
 
     def is_predictable(self, state: ArmState, ahead: float) -> bool:
-        """Return whether the motion after a state can be predicted so far ahead [s] with the effort in force.
+        """Return whether the motion after a state can be predicted for this time [s] with the present effort.
 
         Commands are likely to be as late as states, so the effort in force acts for twice the age of the newest state.
         """

@@ -1,4 +1,4 @@
-"""Compiled checks of an effort that is to be followed: friction that is believed, motion that is allowed, limits."""
+"""Compiled checks of an effort command: accepted friction, allowed motion, limits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ view_inputs = views(Inputs, "n")
 
 @kernel
 def trust(table: Array, inputs: Array, taken: Array, loads: Array) -> tuple[bool, bool]:
-    """Write the friction (n,) that is believed, and the efforts (2, n) that act on the links with it and without.
+    """Write the accepted friction (n,), and the efforts (2, n) that act on the links with it and without.
 
     Returns:
         Whether friction was reduced, and whether any is left.

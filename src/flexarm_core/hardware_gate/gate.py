@@ -274,7 +274,7 @@ class HardwareGate:
         """Process a reference; return the command (n,), or None if this reference requires none.
 
         A stop answers states, not references. In effort mode its newest command is returned again, the same array: a
-        caller that looks at the answers to references alone would go on with the effort before the stop.
+        caller that uses only the commands for references would otherwise keep the effort before the stop.
 
         Raises:
             InputError: the reference is not usable; call :meth:`on_unusable_reference` with the message.
@@ -294,7 +294,7 @@ class HardwareGate:
         return self._or_again(command) if stopped else command
 
     def on_base(self, deflection: Array, rate: Array) -> None:
-        """Check a base (m,) whose motion the effort limits ignore; the gate trips if it is beyond its limits."""
+        """Check the deflection (m,) of a base that is not part of the effort model; trip if it is beyond its limits."""
         if self._trust.state is not None and self._machine.state is not GateState.WAITING:
             beyond = self._supervisor.on_base(deflection, rate)
             if beyond:

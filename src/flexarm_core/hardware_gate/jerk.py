@@ -8,8 +8,8 @@ within the limits, reaches a velocity in the least number of samples, exactly an
 a stop. It has three phases (the acceleration falls, is held at its limit, returns to zero; compare Kroeger and Wahl
 2010, IEEE T-RO 26(1)), whose sums are known in closed form: :func:`rest`.
 
-An acceleration is allowed if the stop that may follow it keeps the limits of position and velocity. Where none is, the
-stop goes on: it is the one whose limits were checked a sample before, so set points never leave them.
+An acceleration is allowed if the stop that may follow it keeps the limits of position and velocity. If no acceleration
+is allowed, the stop continues: its limits were checked in the previous sample, so set points never leave them.
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ class ObservedDynamics:
 
     @property
     def load(self) -> Array:
-        """(n, n) inertia that a load adds, ``L``; none unless it is believed."""
+        """(n, n) inertia that a load adds, ``L``; zero unless the load is used."""
         return self._load.inertia if self._believed else self._none
 
     def inertia(self, state: ArmState) -> Array:
@@ -246,7 +246,7 @@ class ObservedDynamics:
             state: the state.
             effort: (n,) effort on the links that was in force until then; None: none was.
             age: age of the state when the command that answers it acts, beyond one period [s].
-            doubted: whether efforts may act late, or readings be wrong: both look like a load, so none is sought.
+            doubted: whether efforts may act late, or readings be wrong: both look like a load, so none is estimated.
             late: whether there is a hint that efforts act late: then no sample counts in full.
             unsure: whether position and velocity contradict each other for now: nothing is learned of a load.
         """

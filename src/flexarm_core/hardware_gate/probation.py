@@ -16,7 +16,8 @@ class Probation:
     """Compare the acceleration that the command asks for with the one seen, ``sum (a_asked - a_0 - a_seen) dt``.
 
     ``a_0`` is the acceleration that the command requested when the arm was first held at rest: payload and errors of
-    the model. A sensor that counts backward, stands still or belongs to another joint shows before the joint is fast.
+    the model. This detects a sensor that counts backward, is stuck or belongs to another joint before the joint is
+    fast.
     """
 
     def __init__(self, velocity_limit: Array) -> None:

@@ -141,10 +141,10 @@ class SensorTrust:
 
     @property
     def bearing(self) -> ArmState | None:
-        """State at which gravity is compensated after a sensor was found to lie again; None: none was.
+        """State at which gravity is compensated after a sensor was found wrong again; None: this did not happen.
 
-        It is the newest believed one, without the jump of the readings for which the sensor was distrusted at first: a
-        jump that was acknowledged, and is then contradicted by the motion, was none of the arm.
+        It is the newest believed one, without the jump of the readings for which the sensor was distrusted at first: if
+        the motion contradicts an acknowledged jump, the arm itself did not jump.
         """
         if self.state is None or not (self.distrusted and self.probation.active):
             return None

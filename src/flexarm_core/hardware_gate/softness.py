@@ -12,8 +12,8 @@ sampled with period ``t``, so the bandwidth of the braking servo is at most ``D 
 has more modes than described. The stiffness that this leaves may be less than that of the weight, below which an error
 of the weight moves a joint far: it is kept.
 
-A servo much stiffer than the link clamps it: the joint stands, and the link swings on. With a light hub, a servo of
-bandwidth ``w`` and a link of frequency ``f`` with its joint held,
+A servo much stiffer than the link clamps it: the joint does not move, and the link swings on. With a light hub, a servo
+of bandwidth ``w`` and a link of frequency ``f`` with its joint held,
 
     (2 w s + w^2) (s^2 + f^2) + f^2 s^2 = 0.
 

@@ -1,4 +1,4 @@
-"""Stillness: finds joints whose readings stand still, to the last bit, though they should move."""
+"""Stillness: finds joints whose readings do not change, to the last bit, although they should move."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Stillness:
     """Integrate, for each joint, the motion that identical readings would hide.
 
     Readings that have noise do not repeat by themselves. Where they do, a joint is taken to move on as before, and as
-    the command asks. A joint whose readings were seen to repeat while nothing was commanded, or to repeat and go on, is
-    *quiet*: it may well be at rest, where payload, friction and model errors balance the command. Then only what the
-    command asks for beyond that at its first identical reading counts, by more than ``stiction``; and it may have come
-    to rest within a sample, by that friction and SUDDEN times its acceleration limit.
+    the command asks. If the readings of a joint repeated while nothing was commanded, or repeated and continued, the
+    joint is *quiet*: it may be at rest, where payload, friction and model errors balance the command. Then only what
+    the command asks for beyond that at its first identical reading counts, by more than ``stiction``; and it may have
+    come to rest within a sample, by that friction and SUDDEN times its acceleration limit.
     """
 
     def __init__(self, limits: JointLimits, stiction: Array) -> None:
@@ -65,7 +65,7 @@ class Stillness:
         self._rows.quiet[same] = 1.0
 
     def stopped(self, state: ArmState, before: ArmState) -> int:
-        """Return the first joint, not a quiet one, whose readings stand still while those of others go on, or -1."""
+        """Return the first joint, not a quiet one, whose readings do not change while those of others do, or -1."""
         same = (state.position == before.position) & (state.velocity == before.velocity)
         noisy = np.flatnonzero(same & (self._rows.quiet == 0.0))
         return int(noisy[0]) if noisy.size and not same.all() else -1
@@ -87,7 +87,7 @@ class Stillness:
             dt: time between the two [s].
             caused: function of a state that returns the joint velocity (n,) and acceleration (n,) that the command in
                 force causes; called only if readings do not change.
-            coasts: whether a joint moves on by itself, as under efforts.
+            coasts: whether a joint continues to move without a command, as in effort mode.
         """
         most = _note(before.position, before.velocity, state.position, state.velocity, dt, self._memory)
         if most < STILL:
@@ -106,7 +106,7 @@ class Stillness:
 
     @property
     def partial(self) -> bool:
-        """Whether the readings of some joints go on."""
+        """Whether the readings of some joints continue to change."""
         return bool(self._rows.repeats.min() < STILL)
 
     @property

@@ -158,7 +158,7 @@ class Timing:
     def recovers(self, state: ArmState, gap: float) -> bool:
         """Return whether a suspended stop ends with a state, ``gap`` [s] after the one before.
 
-        How late commands act is not seen at rest: as after a reset, they are suspected until the arm moves.
+        The delay of commands cannot be observed at rest: as after a reset, a delay is suspected until the arm moves.
         """
         on_time = self.arrivals.age <= RELIEVED * self.bearable and gap <= self.arrivals.longest
         if not (self.lateness.suspended and self.lateness.recovers(state, self.now(), on_time=on_time)):

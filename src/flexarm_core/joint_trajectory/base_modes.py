@@ -1,4 +1,4 @@
-"""Shaper of a trajectory for the modes of an elastic base, whose frequencies depend on where the arm is."""
+"""Shaper of a trajectory for the modes of an elastic base, whose frequencies depend on the posture of the arm."""
 
 from __future__ import annotations
 

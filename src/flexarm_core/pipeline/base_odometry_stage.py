@@ -3,8 +3,8 @@
 A pose ``R, p`` and a twist ``V`` of a link that only the elastic joints of the base move give these joints: their
 positions ``x`` by Newton's method from the last ones, with the error ``e = [p - p(x); log(R R(x)^T)]`` and the Jacobian
 ``J`` of the link, and their rates ``xd = J^+ V``. Without a twist the rates are the slope of the positions over a
-window, late by half of it. Poses come with stamps of their own, so the newest one is moved on with its rates to the
-stamp of the sample.
+window, late by half of it. Poses have their own stamps, so the newest one is extrapolated with its rates to the stamp
+of the sample.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class BaseOdometryStage(Stage):
         self.distance, self.angle = 0.0, 0.0
 
     def reset(self) -> None:
-        """Keep the newest pose, which has a stamp of its own, and forget what earlier twists were like."""
+        """Keep the newest pose, which has its own stamp, and discard the statistics of earlier twists."""
         self._check.reset()
 
     def take(self, stamp: int, position: Array, rotation: Array, twist: Array | None) -> None:
@@ -143,7 +143,7 @@ class BaseOdometryStage(Stage):
         """Give the state of the base at the stamp of a sample.
 
         Raises:
-            InputError: no pose has come, or the newest one is too old, or too far ahead.
+            InputError: no pose has arrived, or the newest one is too old, or too far ahead.
         """
         why = f": {self.lack}" if self.lack else ""
         if self._newest is None:

@@ -1,8 +1,8 @@
 """DriveTerms: efforts that drives add to their commands by themselves (gravity, Coriolis and friction compensation).
 
 Everywhere in the suite an effort is the whole effort of a motor. Where drives add a part themselves, the gate takes it
-off the command as the last step, and a simulated drive adds it as the first one. What measured efforts do not contain
-is added where they are read.
+off the command as the last step, and a simulated drive adds it as the first one. Terms that measured efforts do not
+contain are added where the efforts are read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ UNSAID = {False: ", which drive_adds must say", True: " and do not report it, wh
 
 
 class DriveTerms:
-    """What drives add to effort commands; they know the arm on a base that stands still.
+    """Efforts that drives add to effort commands, for an arm on a base at rest.
 
     Attributes:
         adds: names of the terms, of ``DRIVE_TERMS``.
@@ -130,7 +130,7 @@ class FirstEfforts:
         self._before, self._time, self._sums = state, 0.0, np.zeros((3, self._model.n))
 
     def observe(self, state: ArmState, measured: Array, sent: Array | None) -> None:
-        """Process a state, and its measured efforts (n,) under the command (n,) that was sent last; None: none was."""
+        """Process a state, and its measured efforts (n,) under the last command (n,); None: no command was sent."""
         before, resting = self._before, replace(state, deflection=self._base, deflection_rate=self._base)
         dt = 0.0 if before is None else (state.stamp - before.stamp) * 1e-9
         if sent is None or before is None or not (0.0 < dt < SPAN and np.isfinite(measured).all()):

@@ -1,7 +1,7 @@
 """Held joints: movable joints outside of the arm (gripper fingers, head, wheels) become fixed joints.
 
-The arm then carries what hangs on them as rigid parts of its links, as ``pinocchio.buildReducedModel`` does. The text
-of the description contains them as fixed joints: all its readers see the same robot.
+The links that they carry are then rigid parts of the links of the arm, as ``pinocchio.buildReducedModel`` does. The
+text of the description contains them as fixed joints: all its readers see the same robot.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def held_positions(
 ) -> dict[str, float]:
     """Return the position of every held joint [rad | m], in tree order.
 
-    A joint stays where it is wanted; else at its ``initial_value`` in ``<ros2_control>``; else at the position within
-    its limits that is nearest to zero. A joint that follows a held one stays at ``multiplier * q + offset``.
+    A joint stays at its requested position; else at its ``initial_value`` in ``<ros2_control>``; else at the position
+    within its limits that is nearest to zero. A joint that follows a held one stays at ``multiplier * q + offset``.
 
     Args:
         joints: joints by name.
@@ -103,7 +103,7 @@ def held_positions(
         read: names of ``wanted`` that are to be read, for messages.
 
     Raises:
-        RobotDescriptionError: a wanted joint does not exist, is fixed or elastic or follows another one, or the
+        RobotDescriptionError: a requested joint does not exist, is fixed or elastic or follows another one, or the
             position is beyond its limits.
     """
     for name, position in wanted.items():

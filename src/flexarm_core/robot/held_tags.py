@@ -1,4 +1,4 @@
-"""What the text of a description keeps of held joints, which are fixed joints in it: where they are, how they move.
+"""Tags with the position and motion of held joints, which are fixed joints in the text of a description.
 
 Nodes compare it with joint states, and place the joints where these say they are.
 """

@@ -143,7 +143,7 @@ class ControlLoop(ArmNode):
         self._timeouts = {name: self._of(name, values).get("reference_timeout", 0.0) for name in self._built}
 
     def check(self) -> None:
-        """Check the gains of all stages where the arm is."""
+        """Check the gains of all stages at the present posture."""
         self._inputs.prepare(self._built.values())
 
     def start(self) -> None:

@@ -140,7 +140,7 @@ def slots_of(kind: Any) -> list[str]:
 
 
 def unchecked(kind: Any, /, **values: Any) -> Any:
-    """Return a message that has the given fields alone; none is made before or checked, which costs most."""
+    """Return a message with the given fields only; defaults and checks, which cost most, are skipped."""
     message = kind.__new__(kind)
     message._check_fields = False
     for name, value in values.items():

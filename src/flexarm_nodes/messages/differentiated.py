@@ -43,7 +43,7 @@ class Differentiated:
     """Gives velocities to joint states in which those of all joints of the arm, or of its elastic base, are missing.
 
     They are missing where the list is empty, or where all of them are NaN; a joint state with some of them is faulty.
-    It, and one for which there is no velocity, is returned as it is: its reader refuses it. Before the first velocity
+    It is returned unchanged, as is one for which there is no velocity: its reader rejects it. Before the first velocity
     there is nothing to refuse.
 
     Attributes:

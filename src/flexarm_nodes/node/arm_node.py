@@ -559,11 +559,11 @@ def run(node_class: Callable[[], ArmNode]) -> NoReturn:
     """Run one node until SIGINT, SIGTERM or an exit code, leave the arm safe, and end the process.
 
     The events executor is the fastest executor here, but delivers nothing without a timeout (rclpy 7.1). The process
-    ends without the end of Python, which takes a node 0.2 s of computation: everything that others see has ended before
-    (node, DDS participant, log). Nodes that end together on a busy machine would be killed before they are through.
+    ends without the end of Python, which takes a node 0.2 s of computation: node, DDS participant and log have ended
+    before. Nodes that end together on a busy machine would be killed before they are through.
 
     Fast DDS 2.14 may wait for itself while a participant ends, if another one ends meanwhile, and computes and holds
-    Python's lock. Such a process says where it hangs, and ends after ENDING.
+    Python's lock. Such a process reports where it hangs, and ends after ENDING.
     """
     avoid_shared_memory()
     rclpy.init(signal_handler_options=rclpy.SignalHandlerOptions.NO)

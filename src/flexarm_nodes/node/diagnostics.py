@@ -67,7 +67,7 @@ class Diagnostics:
         self._timer = node.create_timer(1.0, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def acknowledge(self, longest: float) -> None:
-        """Wait until all who listen have the newest status, at most so long [s]."""
+        """Wait until all subscribers have the newest status, at most this long [s]."""
         self._publisher.wait_for_all_acked(Duration(seconds=longest))
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class Diagnostics:
     ) -> None:
         """Set the status at a stamp [ns]; ``at_once``: publish without delay, since other nodes act on this status.
 
-        A function in the place of the values is called when they are published.
+        If a function is given instead of the values, it is called when they are published.
         """
         with self._lock:
             self._report(level, message, stamp, values, at_once=at_once)

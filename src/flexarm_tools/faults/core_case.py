@@ -311,7 +311,7 @@ class Case:
                 self.take(self.gate.on_reference(message, self._now))
 
     def take(self, command: Array | None, late: float = 0.0) -> None:
-        """Check a command of the gate and send it to the drive, after so long a time [s]."""
+        """Check a command of the gate and send it to the drive after this time [s]."""
         if command is None:
             return
         if not self._commanded:

@@ -40,9 +40,9 @@ class Fault:
         drops: whether messages to or from the gate get lost, or nothing but it moves the arm.
         cause: pattern that the gate's reason must match to name the cause.
         must: whether a lasting fault must cause a stop.
-        must_not_trip: whether the gate must go on by itself.
+        must_not_trip: whether the gate must continue by itself.
         may_resume: whether the gate may resume during the fault, as after a permanent step of the clock.
-        moving: whether it shows only while the arm moves: after a reset the gate may run until then.
+        moving: whether it can be detected only while the arm moves: after a reset the gate may run until then.
         modes: command modes in which it can occur.
         layouts: layouts in which it can occur: references of a control loop never leave its process.
         random_arms: names of the random arms to choose from.

@@ -101,7 +101,7 @@ class GateUnderTest:
         )  # fmt: skip
 
     def wait(self, duration: float) -> None:
-        """Let time pass during a tick: a stage before the gate takes so long [s]."""
+        """Let time pass during a tick: a stage before the gate takes this long [s]."""
         self._now += duration
 
     def on_state(self, state: State, now: float, clock: float) -> Array | None:
@@ -130,7 +130,7 @@ class GateUnderTest:
             return self.gate.on_unusable_reference(str(error))
 
     def was_late(self, late: float, now: float) -> None:
-        """Let time pass in which the process of the gate got no processor, until now, for so long [s]."""
+        """Let time pass in which the process of the gate got no processor, until now, for this long [s]."""
         self._now = max(self._now, now)
         self.gate.was_late(late)
 

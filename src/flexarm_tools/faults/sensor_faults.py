@@ -48,7 +48,7 @@ class SensorFault(Fault, ABC):
 
 
 class EncoderStuck(SensorFault):
-    """Position and velocity of a joint stand still."""
+    """Position and velocity of a joint do not change."""
 
     name, what = "encoder_stuck", "one encoder stuck: its position holds, its velocity is 0"
 
@@ -57,7 +57,7 @@ class EncoderStuck(SensorFault):
 
 
 class PositionStuck(SensorFault):
-    """The position of a joint stands still; its velocity is right."""
+    """The position of a joint does not change; its velocity is right."""
 
     name, what = "position_stuck", "one position stuck, its velocity live"
 
@@ -120,7 +120,7 @@ class VelocitiesScaled(SensorFault):
 
 
 class VelocitiesHeld(SensorFault):
-    """The velocities of one joint or of all stand still; the positions are right."""
+    """The velocities of one joint or of all do not change; the positions are right."""
 
     name, what = "velocities_held", "velocities of one joint or all do not change, positions do"
 

@@ -101,8 +101,8 @@ def gazebo_model(
 def with_start(description: RobotDescription, start: GazeboStart) -> str:
     """Return the URDF in which ``<ros2_control>`` says where and with which effort gz_ros2_control begins.
 
-    The effort acts from the activation of an effort controller to its first command: without, the arm would fall so
-    long.
+    The effort acts from the activation of an effort controller to its first command: without it, the arm would fall
+    during this time.
     """
     robot = ElementTree.fromstring(description.text)
     for joint in robot.iterfind("ros2_control/joint"):

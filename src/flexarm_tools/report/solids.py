@@ -92,7 +92,7 @@ def solids_to_touch(description: RobotDescription) -> dict[str, list[Solid]]:
 
 
 def simplified(solids: Mapping[str, Sequence[Solid]], most: int) -> dict[str, list[Solid]]:
-    """Return solids with at most so many triangles together: vertices in one cell of a grid become one, their mean.
+    """Return solids with at most this many triangles together: vertices in one cell of a grid become one, their mean.
 
     The grid is as fine as the number allows, and the same for all links.
     """

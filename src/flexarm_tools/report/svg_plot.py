@@ -180,7 +180,7 @@ class SvgPlot:
         self._label(x, label)
 
     def phase(self, x: float, label: str, above: float) -> None:
-        """Mark where a phase begins, with its name, so many points above the axes."""
+        """Mark where a phase begins, with its name, this many points above the axes."""
         self.axes.axvline(x, color=LINE, linewidth=1.1)
         self.axes.annotate(
             label, (x, 1.0), (1, above), xycoords=("data", "axes fraction"), textcoords="offset points",

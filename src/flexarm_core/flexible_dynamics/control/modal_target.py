@@ -7,7 +7,7 @@ and ``dy`` the deviation from the quasi-static deflection under the reference, d
 
 The joints have to yield for it: ``q_dd* = -S D dyd``, ``S = R_q (R^T W R)^-1 R_y^T W_y``, in weighted least squares.
 Their servos work against this motion. A mode swings with ``w``, so ``y`` and ``-yd / w^2`` stand for the integrals of
-``yd``, and what the servos will do is added to the desired accelerations of the joints beforehand::
+``yd``, and the predicted reaction of the servos is added to the desired accelerations of the joints::
 
     q_dd = q_dd servo - k_d S D dy + k_p S D phi diag(1 / w^2) phi^T M_yy dyd
 

@@ -8,9 +8,9 @@ of prediction and reading is correlated. With ``E = H G + D``, where ``G`` is th
     S  = H F P F^T H^T + E W E^T + R                covariance of the innovation
     P+ = A F P F^T A^T + B W B^T + k^T R k          k = S^-1 C,  A = 1 - k^T H,  B = G - k^T E
 
-The last line is the Joseph form: a sum of squares stays positive semidefinite. A row that is left out has a zero gain.
-Matrices are small: a library call would cost more than the arithmetic. Those that are summed over are stored
-transposed, so that inner loops run along rows, which the compiler turns into vector instructions.
+The last line is the Joseph form: a sum of squares stays positive semidefinite. An omitted row has a zero gain. Matrices
+are small: a library call would cost more than the arithmetic. Those that are summed over are stored transposed, so that
+inner loops run along rows, which the compiler turns into vector instructions.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ noise is white: unknown hinge efforts, which act through the columns of the inve
 the coordinates. Both are given as spectral densities, so their meaning does not depend on the sampling rate. If the
 innovation of a base sensor exceeds ``push_gate`` standard deviations, the covariance of this sampling period is
 recomputed with a sudden change of the loads among the disturbances. If whitened innovations of base sensors, averaged
-over ``filter.SHIFT_TIME``, exceed as many of their own, loads change by a push within ``filter.PUSH_TIME`` from then on
-until that has passed without.
+over ``filter.SHIFT_TIME``, exceed as many standard deviations of this average, loads may change by a push, until
+``filter.PUSH_TIME`` has passed without such an average.
 
 Correction: all channels of a sample at once, by the noise that prediction and readings share (see ``covariance``). A
 channel is rejected if it has no reading, if it repeats a reading although the strain must have changed, or if its

@@ -68,7 +68,7 @@ def prepare(
 ) -> None:
     """Prepare transition, gain and corrected covariance for a sample ``t`` seconds after the last one; 0: at once.
 
-    Nothing that is kept changes: it may be repeated with another ``t``.
+    The state of the filter does not change: the preparation may be repeated with another ``t``.
 
     Args:
         integers: integer array of the tree.
@@ -405,7 +405,7 @@ def deviation(plan: Plan, f: Ahead, q: int) -> float:
 
 @inlined_kernel
 def pushed(plan: Plan, settings: Settings, kept: Kept, f: Ahead, out: Outputs, t: float) -> float:
-    """Return the share of a push that is not prepared, 0 if there is none: a sudden one, or innovations that last.
+    """Return the share of a push for which nothing was prepared (sudden, or from lasting innovations); 0: no push.
 
     Lasting innovations are judged by ``L^-1 innovation``, ``S = L L^T``: an unknown effort changes all readings, while
     a push on the base changes their combination.
@@ -433,7 +433,7 @@ def pushed(plan: Plan, settings: Settings, kept: Kept, f: Ahead, out: Outputs, t
 def weigh(
     plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, given: Inputs, out: Outputs, t: float
 ) -> bool:
-    """Decide which channels correct the estimate, and see to gain and covariance; return whether any does not."""
+    """Decide which channels correct the estimate, and update gain and covariance; return whether any was rejected."""
     anew, left_out, surprised, noisier = False, False, False, False
     for g in range(plan.gauges):
         if out.reasons[g] == USED:

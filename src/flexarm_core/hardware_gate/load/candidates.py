@@ -6,10 +6,10 @@ parameters ``theta(m, c, k) = [m, m c, I]``, ``I = m (|c|^2 1 - c c^T + k^2 1)``
 
     1/2 theta . A theta - theta . s + 1/2 |c|^2 / LEVER^2 + 1/2 r^2 / SCALE^2 + 1/2 u^2 / ROUND^2
 
-with ``r = log(m / m_k)`` and ``u = (k / BALL)^2 - 1``. The masses ``m_k`` stand on a logarithmic grid. No load costs 0.
-For each mass, several balls ``[c, r, u]`` are kept, each improved by steps of Gauss and Newton, and one more is tried
-at each observation, from a point that no other one began at: very different loads may explain the same observations; a
-wrist in free fall, for example, gives no information about a mass.
+with ``r = log(m / m_k)`` and ``u = (k / BALL)^2 - 1``. The masses ``m_k`` stand on a logarithmic grid. The cost of the
+candidate "no load" is 0. For each mass, several balls ``[c, r, u]`` are kept, each improved by steps of Gauss and
+Newton, and one more is tried at each observation, from a point that no other one began at: very different loads may
+explain the same observations; a wrist in free fall, for example, gives no information about a mass.
 
 A load that is nearly a point hardly resists the rotation of a light wrist; as a ball of fixed radius it would cost
 much. Radii are bounded: without, one would also explain a load that was lost.

@@ -190,7 +190,7 @@ class ToolLoad:
 
     @property
     def contradiction(self) -> float:
-        """How much speaks against any one load for all that was seen: a log-likelihood ratio."""
+        """Evidence against any single load for all observations: a log-likelihood ratio."""
         return float(self._state.misfit[0])
 
     @property

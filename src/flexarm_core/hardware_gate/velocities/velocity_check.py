@@ -28,9 +28,10 @@ class VelocityCheck:
 
     With weights that fade over each of WINDOWS, ``|sum (dq - v dt)|`` may be SHARE of ``sum max(|dq|, |v dt|)``, and a
     rest for noise and sampling. The long window finds small errors, and errors on a slow joint. The short window finds
-    errors on a fast joint soon, independent of earlier motion. Of a moving joint a velocity that reads 0 shows within
-    0.1 s, one that reads half within 0.2 s, and one that stands still once the joint has changed its velocity by that
-    share. A time between two states that is much longer than the one before is left out: the stamps may have jumped.
+    errors on a fast joint soon, independent of earlier motion. On a moving joint a velocity that reads 0 is detected
+    within 0.1 s, one that reads half within 0.2 s, and one that does not change once the joint has changed its velocity
+    by that share. An interval between two states that is much longer than the previous one is omitted: the stamps may
+    have jumped.
 
     That much is certain. Doubt comes within some samples: from a difference of the last ones that is UNUSUAL for this
     joint, beyond SHARE of its motion and what the trapezoidal rule leaves if the velocity jumped.

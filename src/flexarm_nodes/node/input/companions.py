@@ -12,8 +12,8 @@ class Companions:
     """Tracks which messages of a stamp have arrived, since the order of messages on different topics is not guaranteed.
 
     A companion that was missing at LOST_AFTER consecutive joint states is no longer waited for, until it arrives again
-    with the stamp of a joint state. Companions that have come with stamps beside those of joint states, as those of a
-    simulator or of a sensor with a clock of its own may, count as come within ``tolerance`` from then on.
+    with the stamp of a joint state. If companions have arrived with slightly other stamps than joint states, as from a
+    simulator or from a sensor with its own clock, they count as arrived within ``tolerance`` from then on.
 
     Attributes:
         tolerance: largest difference of stamps between a joint state and its companions [ns].

@@ -10,7 +10,8 @@ the clock was set back: a new run begins with it.
 - A reference that is stamped more than AHEAD later than the newest joint state is ignored.
 - A reference that is older than the newest one is ignored.
 - A reference that cannot be used is one of its stamp all the same: no older one replaces it.
-- Gains are checked where the arm is: at activation if a joint state has come by then, else with the first sample.
+- Gains are checked at the present posture: at activation if a joint state has arrived by then, else with the first
+    sample.
 
 All of this is reported: a rejected input as an error, a missing input or one out of order as a warning.
 """
@@ -52,7 +53,7 @@ GIVEN = {kind: name for name, (kind, _, _) in STREAMS.items()}
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """What stands for a reference that cannot be used: its stamp [ns], and the reason."""
+    """Record of a rejected reference: its stamp [ns], and the reason."""
 
     stamp: int
     reason: str
@@ -96,7 +97,7 @@ class _Stream:
 
 
 class References:
-    """Subscribes to the references that a stage needs and no stage before it in the process gives; see the module."""
+    """Subscribes to the references that a stage needs and no earlier stage of the process gives; see the module."""
 
     def __init__(self, node: ArmNode, refuse: Callable[[str, str], None], arrived: Callable[[], None]) -> None:
         """Receive references on a node.

@@ -148,7 +148,7 @@ class Synchronizer:
             self._idle = raw
 
     def prepare(self, stages: Iterable[BuiltStage]) -> None:
-        """Let stages check their gains where the arm is, before the node becomes active; raise FlexarmError if bad."""
+        """Let stages check gains at the present posture before the node becomes active; raise FlexarmError if bad."""
         raw, self._idle = self._idle, None
         self._count_delay()
         if raw is None:

@@ -81,7 +81,7 @@ class StageNode(ArmNode):
         self.start()
 
     def check(self) -> None:
-        """Check the gains where the arm is."""
+        """Check the gains at the present posture."""
         self._inputs.prepare([self.built])
 
     def start(self) -> None:
