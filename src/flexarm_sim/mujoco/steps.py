@@ -36,7 +36,7 @@ def rubbed_steps(
     steps: int,
     applied: Array,
 ) -> None:
-    """Integrate steps with friction: mj_step in parts, as friction follows from the accelerations without it.
+    """Integrate steps with friction: mj_step in parts, because friction depends on the frictionless accelerations.
 
     Args:
         model: address of the model.
