@@ -18,7 +18,7 @@ class Beside:
     """Runs named tasks, one after the other in each of several processes; its creator takes tasks as well.
 
     Use it as a context: at its end the processes are ended. The task of a killed process is not lost: :meth:`rest`
-        returns it, and also tasks with the result None.
+    returns it, and also tasks with the result None.
     """
 
     def __init__(self, run: Callable[[str], Any], names: Sequence[str], processes: int) -> None:
