@@ -179,11 +179,13 @@ def test_transforms_that_are_no_poses_are_named_and_the_others_taken():
     readings, still = Readings(ArmModel(coupled_arm(1).text), SENSORS[:1]), pinocchio.SE3.Identity()
     lost = transform("tool0", "lost", still)
     lost.transform.translation.x = np.nan
-    told = [transform("tool0", "short", still, norm=0.5), lost, transform("tool0", "good", still)]
-    with pytest.raises(InputError, match="'short' in 'tool0', 'lost' in 'tool0' is no pose"):
+    far = transform("tool0", "far", still)
+    far.transform.translation.y = 1e300
+    told = [transform("tool0", "short", still, norm=0.5), lost, far, transform("tool0", "good", still)]
+    with pytest.raises(InputError, match="'short' in 'tool0', 'lost' in 'tool0', 'far' in 'tool0' is no pose"):
         readings.take_frames(Told(told), fixed=True)
     readings.take(SENSORS[0], wrench_message(1, "good", np.ones(6)))
-    for frame in ("lost", "short", "", "/tool0"):
+    for frame in ("lost", "short", "far", "", "/tool0"):
         with pytest.raises(InputError, match="in frame"):
             readings.take(SENSORS[0], wrench_message(2, frame, np.ones(6)))
 
@@ -305,6 +307,41 @@ def test_the_node_takes_a_wrench_in_a_frame_of_tf_static_and_says_where_it_is_no
     sensed.live.node.destroy_publisher(frames)
 
 
+def test_a_sensor_whose_clock_was_ahead_is_used_again_as_soon_as_it_is_right(sensed):
+    sensed.configure()
+    for tick in range(1, 21):
+        sensed.tick = tick
+        stamp = tick * sensed.period if tick in (1, 20) else 1_800_000_000_000_000_000 + tick
+        sensed.wrenches.publish(wrench_message(stamp, sensed.frame, np.ones(6)))
+        sensed.send_state(BENT)
+        estimate = sensed.estimate()
+        assert estimate.valid is (tick in (1, 20)), (tick, list(estimate.left_out))
+    sensed.tick += 1
+    sensed.send_state(BENT)
+    assert list(sensed.estimate().left_out) == ["base_ft_sensor: missing"]
+    sensed.live.wait_for_diagnostic(NODE, "missing; the nearest wrench is stamped 0.002 s before the joint state: does")
+
+
+@pytest.mark.parametrize("prefix", ["left/", "/left/"])
+def test_the_prefix_of_an_arm_is_read_with_a_slash_and_without(sensed, prefix):
+    sensed.configure(frame_prefix=prefix)
+    for frame in ("tool0", "left/tool0", "/left/tool0", "right/tool0"):
+        sensed.tick += 1
+        sensed.send_wrench(np.ones(6), frame=frame)
+        sensed.send_state(BENT)
+        assert sensed.estimate().valid is (frame != "right/tool0"), frame
+
+
+def test_a_wrench_that_no_sensor_measures_is_refused(sensed):
+    sensed.configure()
+    for tick, force in ((1, 1.0), (2, 1e300), (3, 2.0), (4, np.inf), (5, 1.0)):  # from bytes of the same words, too
+        sensed.tick = tick
+        sensed.send_wrench(np.full(6, force))
+        sensed.send_state(BENT)
+        assert sensed.estimate().valid is (force < 10.0), force
+    sensed.live.wait_for_diagnostic(NODE, "base_wrench: 1e+300 is more than a sensor measures")
+
+
 def test_the_node_takes_a_wrench_in_a_frame_that_tf_moves_while_it_is_told(sensed):
     tf = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not installed")
     frames = sensed.live.node.create_publisher(tf.TFMessage, "/tf", 10)
@@ -339,6 +376,16 @@ def test_the_node_takes_a_wrench_in_a_frame_that_tf_moves_while_it_is_told(sense
         sensed.send_wrench(np.ones(6), frame="pad")
         sensed.send_state(BENT)
         assert list(sensed.estimate().left_out) == ["base_ft_sensor: in frame 'pad'"]
-    sensed.live.wait_for_diagnostic(NODE, "s older, at most 0.1 s are accepted")
+    sensed.live.wait_for_diagnostic(NODE, "s older, at most 0.1 s are accepted: publish it more often, with the clock")
+    for tick, said in ((300, []), *((tick, ["base_ft_sensor: in frame 'pad'"]) for tick in range(400, 405))):
+        sensed.tick = tick  # the words of the message are known from the first of these
+        if not said:
+            told = transform("tool0", "finger", pinocchio.SE3.Identity())
+            told.header.stamp = nanoseconds_to_stamp(tick * sensed.period)
+            frames.publish(tf.TFMessage(transforms=[told]))
+            sensed.live.handled(NODE)
+        sensed.send_wrench(np.ones(6), frame="pad")
+        sensed.send_state(BENT)
+        assert list(sensed.estimate().left_out) == said
     for publisher in (frames, fixed):
         sensed.live.node.destroy_publisher(publisher)

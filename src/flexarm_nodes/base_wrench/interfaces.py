@@ -72,7 +72,7 @@ class BaseWrenchInterfaces(Interfaces):
             return found
 
         if estimate.left_out:
-            return WARN, f"left out: {', '.join(estimate.left_out)}", shown
+            return WARN, f"left out: {', '.join(estimate.left_out)}{self._beside(tick)}", shown
         if all(map(math.isnan, estimate.friction.tolist())):
             return WARN, "motor efforts are not known: joint_states report none, and none was commanded here", shown
         if remark := tick.remarks.get(stage.name, ""):
@@ -81,6 +81,17 @@ class BaseWrenchInterfaces(Interfaces):
         leads = stage.controller is not None and age <= self.values["reference_timeout"]
         doing = "" if self._calibration is None else self._calibration.doing
         return OK, doing or ("controlling" if leads else "estimating"), shown
+
+    def _beside(self, tick: Tick) -> str:
+        """Return by how much the stamp of the wrench that is nearest to a sample without one differs."""
+        sensor = self._stage.sensor
+        if sensor in tick.sample.rejected or sensor not in tick.sample.other_wrenches:
+            return ""
+        late = (tick.stamp - tick.sample.other_wrenches[sensor][0]) * 1e-9
+        return (
+            f"; the nearest wrench is stamped {abs(late):.3f} s {'before' if late > 0.0 else 'after'} the joint state:"
+            " does the sensor send one for each joint state, with the same clock?"
+        )
 
     def _check(self) -> None:
         """Raise FlexarmError if the sensor cannot be calibrated now."""

@@ -196,7 +196,7 @@ class ArmNode(LifecycleNode):
                     "no robot description: set the robot_description parameter, or publish the robot_description topic"
                     " (robot_state_publisher does) before configuring"
                 )
-            self.frame_prefix = values["frame_prefix"]
+            self.frame_prefix = values["frame_prefix"].lstrip("/")  # no name in TF begins with a slash
             reads = [name for name in values["read_joints"] if name] if self.READS_JOINTS else []
             description = parse_robot_description(text, massless=self.MASSLESS, read=reads)
             model = described_arm(values, description)

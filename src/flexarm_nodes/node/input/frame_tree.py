@@ -17,7 +17,7 @@ import numpy as np
 
 from flexarm_core.errors import InputError
 from flexarm_core.types import Array
-from flexarm_nodes.messages.conversions import quaternion_to_rotation, stamp_to_nanoseconds
+from flexarm_nodes.messages.conversions import LARGEST_VALUE, quaternion_to_rotation, stamp_to_nanoseconds
 from flexarm_nodes.node.frames import own_frame
 
 MOST = 10_000  # frames that are kept
@@ -98,7 +98,8 @@ class FrameTree:
             parent, child = self._own(one.header.frame_id), self._own(one.child_frame_id)
             shift, turn = one.transform.translation, one.transform.rotation
             point, turn = (shift.x, shift.y, shift.z), Turn(turn.x, turn.y, turn.z, turn.w)
-            if not (math.isfinite(sum(point)) and abs(math.hypot(*turn) - 1.0) < NORM):
+            placed = all(abs(one) <= LARGEST_VALUE for one in point)  # false where one is NaN
+            if not (placed and abs(math.hypot(*turn) - 1.0) < NORM):
                 wrong.append(f"'{child}' in '{parent}'")
                 continue
             part = self._parts.get(child)

@@ -30,7 +30,7 @@ from flexarm_nodes.messages.flexible import (
 )
 from flexarm_nodes.messages.layout import FlatReader
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.input.companions import Companions
+from flexarm_nodes.node.input.companions import STRAY, Companions
 from flexarm_nodes.node.input.wrench_frames import WrenchElsewhere, WrenchFrames
 
 KEPT = 8  # readings kept per sensor, and joint references: some may arrive before the joint state of the same stamp
@@ -249,14 +249,9 @@ class Readings:
         Raises:
             InputError: the frame is not known, or the message is not usable.
         """
-        kind, name = sensor
-        stamp, frame = stamp_to_nanoseconds(message.header.stamp), message.header.frame_id
+        stamp = stamp_to_nanoseconds(message.header.stamp)
         kept = self._keep(sensor, stamp, "not usable")
-        reading = READERS[kind].read(message, self._model)
-        if kind == "wrench":
-            kept[stamp] = f"in frame '{frame}'"
-            reading = self._frames.seen(name, frame, stamp, reading)
-        kept[stamp] = reading
+        self._put(sensor, kept, stamp, READERS[sensor[0]].read(message, self._model), message)
 
     def take_raw(self, sensor: tuple[str, str], raw: bytes, read: Callable[[bytes], Any]) -> None:
         """Take a sensor's message from its bytes; ``read`` deserializes one whose constant fields have changed.
@@ -276,17 +271,37 @@ class Readings:
             self._learnt[sensor] = message
 
     def take_numbers(self, sensor: tuple[str, str], stamp: int, numbers: list[Array]) -> None:
-        """Take a sensor's message like the last one from its stamp [ns] and the numbers of the fields that are read."""
-        (kind, name), before = sensor, self._learnt[sensor]
-        reading = READERS[kind].flat(before, numbers)
+        """Take a sensor's message like the last one from its stamp [ns] and the numbers of the fields that are read.
+
+        Raises:
+            InputError: as of :meth:`take`.
+        """
+        before = self._learnt[sensor]
+        kept = self._keep(sensor, stamp, "not usable")
+        self._put(sensor, kept, stamp, READERS[sensor[0]].flat(before, numbers), before)
+
+    def _put(self, sensor: tuple[str, str], kept: dict[int, Any], stamp: int, reading: Any, message: Any) -> None:
+        """Keep the reading of a stamp [ns] from a message, or one of the same words, instead of why it is rejected."""
+        kind, name = sensor
+        if isinstance(reading, np.ndarray) and LARGEST_VALUE < (largest := np.abs(reading).max()) < math.inf:
+            raise InputError(
+                f"{self._topics[sensor]}: {largest:.3g} is more than a sensor measures: is it a number never set?"
+            )
         if kind == "wrench":
-            reading = self._frames.seen(name, before.header.frame_id, stamp, reading)
-        self._keep(sensor, stamp, reading)
+            frame = message.header.frame_id
+            kept[stamp] = f"in frame '{frame}'"
+            reading = self._frames.seen(name, frame, stamp, reading)
+        kept[stamp] = reading
 
     def _keep(self, sensor: tuple[str, str], stamp: int, reading: Any) -> dict[int, Any]:
-        """Keep a reading, or the reason why it is rejected; return those of the sensor that are kept, by stamp."""
+        """Keep a reading, or the reason why it is rejected; return those of the sensor that are kept, by stamp.
+
+        Those of stamps far ahead of it are discarded: they were wrong, or the clock was set back.
+        """
         self._companions.came(self._topics[sensor], stamp)
         kept = self._readings[sensor]
+        for ahead in [one for one in kept if one - stamp > STRAY]:
+            del kept[ahead]
         kept[stamp] = reading
         while len(kept) > KEPT:
             del kept[min(kept)]

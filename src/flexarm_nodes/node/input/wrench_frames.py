@@ -147,7 +147,7 @@ class WrenchFrames:
             raise InputError(
                 f"wrench is in frame '{carried.frame}', and {tree.slowest(chain)} on /tf is"
                 f" {abs(stamp - at) * 1e-9:.3f} s {'older' if at < stamp else 'newer'}, at most {OLDEST * 1e-9:g} s are"
-                " accepted"
+                " accepted: publish it more often, with the clock of the wrench"
             )
         return tree.pose(chain, at)
 
