@@ -805,8 +805,14 @@ PLANTED = (
     ),
     Planted(
         "a canceled trajectory does not brake", "flexarm_core/joint_trajectory/follower.py",
-        "Stopped(stamp, motion, self.limits.acceleration) if moving else Held(motion[0])", "Held(motion[0])",
+        "stop = Stopped(stamp, motion, hardness * self.limits.acceleration)", "stop = Held(motion[0])",
         "test/core/joint_trajectory/test_follower.py::test_a_canceled_motion_brakes_and_rests_before_the_goal_ends",
+    ),
+    Planted(
+        "the way to a trajectory is not compared with the limits", "flexarm_core/joint_trajectory/follower.py",
+        "            self.rules.check_added(*Piece(now, course, before, self.limits).added())", "            pass",
+        "test/core/joint_trajectory/test_follower.py::"
+        "test_whatever_chunks_come_the_reference_stays_within_positions_and_speeds",
     ),
     Planted(
         "a load is sought in the motion while commands may be late", f"{GATE}/command_law.py",

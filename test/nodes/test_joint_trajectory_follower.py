@@ -366,6 +366,53 @@ def test_a_goal_ends_when_joint_states_cease_or_the_node_is_deactivated(live):
     assert future.result().result.error_code == Result.INVALID_GOAL
 
 
+ELBOW = np.eye(6)[2]
+LIMIT = 2.6  # [rad] of the elbow
+TOWARD = [point(1.0, BENT + ELBOW, 2.0 * ELBOW), point(1.3, BENT + 1.35 * ELBOW, np.zeros(6))]  # to 0.05 before it
+
+
+@LOOP
+def test_chunks_that_would_lead_beyond_a_limit_are_refused_and_the_one_before_goes_on(arm):
+    arm.hold(2)
+    arm.trajectories.publish(JointTrajectory(joint_names=arm.names, points=TOWARD))
+    arm.live.handled(next(iter(arm.live.processes)))
+    arm.hold(100)
+    assert arm.velocity[2] > 1.9
+    arm.trajectories.publish(JointTrajectory(joint_names=arm.names, points=[point(0.0, arm.position)]))
+    arm.live.handled(next(iter(arm.live.processes)))
+    arm.live.wait_for_diagnostic(NODE, "joint 'elbow' would go to")
+    arm.hold(40)
+    assert np.allclose(arm.position, BENT + 1.35 * ELBOW) and not arm.velocity.any()
+    assert arm.motion()[0][:, 2].max() < LIMIT
+
+
+def test_a_motion_before_or_behind_the_points_stays_within_the_limits(live):
+    arm = TrajectoryArm(live, allow_nonzero_velocity_at_trajectory_end=True)
+    arm.hold(2)
+    for points, stamp, reason in (
+        ([point(1.0, BENT + 1.2 * ELBOW, 2.0 * ELBOW)], 0, "or at rest behind it, joint 'elbow' would go to"),
+        ([point(0.0, BENT, 2.9 * ELBOW), TOWARD[1]], 10_000_000_000, "joint 'elbow' would go to -"),
+        (TOWARD, 10**18, "is its stamp of another clock? With the stamp 0 it starts at once"),
+    ):
+        arm.hold()
+        assert not arm.ask(points, stamp=stamp).accepted, reason
+        live.wait_for_diagnostic(NODE, reason)
+    assert arm.result_of(arm.ask(TOWARD)).result.error_code == Result.SUCCESSFUL
+
+
+@LOOP
+def test_a_canceled_goal_brakes_harder_where_its_way_would_end_beyond_a_limit(arm):
+    arm.hold(2)
+    handle = arm.ask(TOWARD)
+    future = arm.result_of(handle, until=lambda: arm.velocity[2] > 1.95)
+    handle.cancel_goal_async()
+    while not future.done():
+        arm.hold()
+        arm.live.spin(0.0005)
+    assert future.result().status == GoalStatus.STATUS_CANCELED
+    assert arm.motion()[0][:, 2].max() < LIMIT and is_smooth(arm, 20)
+
+
 def test_100_000_points_do_not_make_the_node_deaf(node):
     node.hold(2)
     client = subprocess.Popen([sys.executable, "-c", SEND, *node.names], stdout=subprocess.PIPE, text=True)

@@ -30,6 +30,7 @@ from flexarm_core.types import Array, JointReference
 HOLDING, FOLLOWING, STOPPING = "holding", "following a trajectory", "stopping"
 INTERPOLATIONS = ("monotone", "linear")
 FAR = 0.05  # [rad | m] from its goal, a joint without a goal tolerance is spoken of
+HARDNESS = (1.0, 2.0, 4.0, 8.0, 16.0)  # of a stop, times the largest acceleration, until it ends before a limit
 
 
 class End(IntEnum):
@@ -189,6 +190,7 @@ class TrajectoryFollower:
     def reset(self) -> None:
         """Wait for the first sample; a goal ends."""
         self._stamp: int | None = None
+        self._period = 0  # between the last two samples [ns]
         self._motion: ShapedMotion | None = None
         self.progress: Progress | None = None
         self.remark = ""
@@ -221,7 +223,7 @@ class TrajectoryFollower:
             canceled: asked at every sample whether the goal is to be canceled.
 
         Raises:
-            InputError: the trajectory is rejected, or no joint state has come yet.
+            InputError: the trajectory is rejected, or no joint state has come yet; what is followed goes on.
         """
         if self._motion is None or self._stamp is None:
             raise InputError("no joint state has come yet")
@@ -230,6 +232,11 @@ class TrajectoryFollower:
         first = self.turns.near(spline.position[0], held)
         tolerances, remark = self._defaults.of_goal(self.joint_names, path, goal, goal_time)
         spline, shaper = spline.shifted(first - spline.position[0]), self._shaper_for(spline)
+        if self.config.check_limits:
+            now = self._stamp + self._period
+            before = self._motion.raw(now)
+            course = Followed(points.stamp or now, spline, now, before, self.limits)
+            self.rules.check_added(*Piece(now, course, before, self.limits).added())
         return Goal(spline, points.stamp, tolerances, shaper, ended, canceled), remark
 
     def follow(self, goal: Goal) -> None:
@@ -296,6 +303,7 @@ class TrajectoryFollower:
                 self.end(End.INVALID_GOAL, self.remark)
             self._motion, self.activity = ShapedMotion(position.copy(), self.limits), HOLDING
             self._piece, self._reason = None, None
+        self._period = 0 if self._stamp is None or gap > self.config.state_timeout else stamp - self._stamp
         self._stamp = stamp
 
     def _set_out(self, goal: Goal, stamp: int, position: Array) -> None:
@@ -365,6 +373,14 @@ class TrajectoryFollower:
         return position, np.clip(known, -most, most), np.zeros(len(position))
 
     def _stopping(self, stamp: int, motion: Motion) -> Course:
-        """Return how a motion comes to rest."""
-        moving = bool(motion[1].any() or motion[2].any())
-        return Stopped(stamp, motion, self.limits.acceleration) if moving else Held(motion[0])
+        """Return how a motion comes to rest: within the acceleration limits, or harder where a limit is nearer."""
+        if not (motion[1].any() or motion[2].any()):
+            return Held(motion[0])
+        for hardness in HARDNESS:
+            stop = Stopped(stamp, motion, hardness * self.limits.acceleration)
+            try:
+                self.rules.check_added(*Piece(stamp, stop, motion, self.limits).added())
+            except InputError:
+                continue
+            break
+        return stop

@@ -6,19 +6,25 @@ otherwise, the difference fades by a quintic polynomial: no position, velocity o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexarm_core.entrance import finite
-from flexarm_core.joint_trajectory.spline import Motion, Spline, cubic, polynomial, quintic
+from flexarm_core.joint_trajectory.spline import Motion, Spline, cubic, polynomial, quintic, value_and_slope
 from flexarm_core.path.input_shaping import UNSHAPED, InputShaper
 from flexarm_core.path.joint_stop import JointStop
 from flexarm_core.types import Array, JointReference
 
 SHORTEST = 0.1  # [s] least time in which a difference fades
 SHARE = 0.5  # of velocity and acceleration limit that a fading difference may take
+LEAST = 0.1  # of the velocity limit that it may take in any case, however fast the course is
+PLACES = 24  # samples of a fade, an approach or a stop from which its extremes are taken
+MOST_PLACES = 100  # points of a course within a fade that are samples, too
+NO_POINTS: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 UNLIMITED = 1e9  # [rad/s^2 | m/s^2] acceleration without a limit
 _INNER = np.linspace(0.05, 0.95, 10)
 
@@ -30,8 +36,23 @@ class Course(Protocol):
     def end(self) -> int:
         """Stamp from which on it rests [ns]."""
 
+    @property
+    def speed(self) -> Array:
+        """Largest speed of each joint (n,) [rad/s | m/s]."""
+
+    @property
+    def added(self) -> Sequence[tuple[int, int]]:
+        """Stamps between which it leads where no point of a client does [ns]."""
+
+    @property
+    def stamps(self) -> NDArray[np.int64]:
+        """Stamps of its points and between them [ns]."""
+
     def sample(self, stamp: int) -> Motion:
         """Return the motion at a stamp [ns]."""
+
+    def path(self, stamps: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Return positions and velocities (k, n) at stamps (k,) [ns]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +61,27 @@ class Held:
 
     position: Array
     end: int = 0
+    added: Sequence[tuple[int, int]] = ()
+
+    @property
+    def speed(self) -> Array:
+        """Largest speed of each joint (n,)."""
+        return np.zeros(len(self.position))
+
+    @property
+    def stamps(self) -> NDArray[np.int64]:
+        """It has no points."""
+        return NO_POINTS
 
     def sample(self, stamp: int) -> Motion:
         """Return the motion at a stamp [ns]."""
         still = np.zeros(len(self.position))
         return self.position, still, still
+
+    def path(self, stamps: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Return positions and velocities (k, n) at stamps (k,) [ns]."""
+        shape = len(stamps), len(self.position)
+        return np.broadcast_to(self.position, shape).copy(), np.zeros(shape)
 
 
 class Stopped:
@@ -54,12 +91,18 @@ class Stopped:
         """Stop from a motion at a stamp [ns] within acceleration limits (n,)."""
         self._stop = JointStop(JointReference(stamp, *motion), acceleration)
         self.end = stamp + round(self._stop.duration * 1e9)
+        self.added, self.speed, self.stamps = [(stamp, self.end)], np.abs(motion[1]), NO_POINTS
 
     def sample(self, stamp: int) -> Motion:
         """Return the motion at a stamp [ns]."""
         reference = self._stop.update(stamp)
         assert reference.position is not None and reference.velocity is not None and reference.acceleration is not None
         return reference.position, reference.velocity, reference.acceleration
+
+    def path(self, stamps: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Return positions and velocities (k, n) at stamps (k,) [ns]."""
+        motions = [self.sample(stamp) for stamp in stamps.tolist()]
+        return np.array([motion[0] for motion in motions]), np.array([motion[1] for motion in motions])
 
 
 class Followed:
@@ -83,6 +126,11 @@ class Followed:
         if velocity.any():
             self._tail = Stopped(self.last, (position, velocity, acceleration), limits.acceleration)
             self.end = self._tail.end
+        self.added = [(now, first)] if self._approach is not None else []
+        self.added += [] if self._tail is None else self._tail.added
+        self.speed: Array = np.abs(self._spline.extremes()[1]).max(axis=0)
+        times = self._spline.times
+        self.stamps = start + np.concatenate((times, times[:-1] + np.diff(times) // 2))
 
     def sample(self, stamp: int) -> Motion:
         """Return the motion at a stamp [ns]."""
@@ -92,6 +140,16 @@ class Followed:
         if self._tail is not None and stamp >= self.last:
             return self._tail.sample(stamp)
         return self._spline.sample(time)
+
+    def path(self, stamps: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Return positions and velocities (k, n) at stamps (k,) [ns]."""
+        position, velocity = self._spline.path(stamps - self._start)
+        if self._approach is not None and (early := stamps - self._start < self._spline.times[0]).any():
+            since = (stamps[early] - self._now)[:, None] * 1e-9
+            position[early], velocity[early] = value_and_slope(self._approach[None], since)
+        if self._tail is not None and (late := stamps >= self.last).any():
+            position[late], velocity[late] = self._tail.path(stamps[late])
+        return position, velocity
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +197,11 @@ class Piece:
         away = tuple(one - other for one, other in zip(before, course.sample(begin), strict=True))
         self.offset: Array = away[0]
         self._fade: _Quintic | _Shortest | None = None
-        self.end = course.end
+        self.end, self._faded = max(course.end, begin), begin  # before, the joints may have moved
         if any(np.abs(one).max() > 1e-12 for one in away[:2]):
-            self._fade = _fading(away[0], away[1], limits)
-            self.end = max(course.end, begin + round(self._fade.duration * 1e9))
+            self._fade = _fading(away[0], away[1], limits, course.speed)
+            self._faded = begin + round(self._fade.duration * 1e9)
+            self.end = max(course.end, self._faded)
 
     def sample(self, stamp: int) -> Motion:
         """Return the motion at a stamp [ns]."""
@@ -151,6 +210,23 @@ class Piece:
             return motion
         position, velocity, acceleration = self._fade.sample(time)
         return motion[0] + position, motion[1] + velocity, motion[2] + acceleration
+
+    def added(self) -> tuple[Array, Array]:
+        """Return positions and velocities (.., n) where it leads otherwise than by the points of a client."""
+        spans = [(self.begin, self._faded), *self.course.added]
+        own = self.course.stamps
+        own = own[(own > self.begin) & (own < self._faded)]
+        own = own[:: 1 + len(own) // MOST_PLACES]
+        stamps = np.concatenate([*(np.linspace(first, last, PLACES) for first, last in spans), own])
+        stamps = stamps[stamps >= self.begin].astype(np.int64)
+        position, velocity = self.course.path(stamps)
+        if self._fade is not None:
+            since = (stamps - self.begin)[:, None] * 1e-9
+            fades = since[:, 0] < self._fade.duration
+            left = self._fade.path(since[fades])
+            position[fades] += left[0]
+            velocity[fades] += left[1]
+        return position, velocity
 
 
 class _Quintic:
@@ -166,6 +242,10 @@ class _Quintic:
     def sample(self, time: float) -> Motion:
         """Return what is left after a time [s]."""
         return polynomial(self._fade, time)
+
+    def path(self, times: Array) -> tuple[Array, Array]:
+        """Return positions and velocities (k, n) that are left after times (k, 1) [s]."""
+        return value_and_slope(self._fade[None], times)
 
     def is_within(self, velocity: Array, acceleration: Array) -> bool:
         """Return whether it needs no more than this velocity (n,) and acceleration (n,)."""
@@ -193,8 +273,13 @@ class _Shortest:
         self._times = change, cruising, braking
         self.duration = float((change + cruising + braking).max())
 
-    def sample(self, time: float) -> Motion:
-        """Return what is left after a time [s]."""
+    def path(self, times: Array) -> tuple[Array, Array]:
+        """Return positions and velocities (k, n) that are left after times (k, 1) [s]."""
+        position, velocity, _ = self.sample(times)
+        return position, velocity
+
+    def sample(self, time: float | Array) -> Motion:
+        """Return what is left after a time [s], or after times (k, 1)."""
         change, cruising, braking = self._times
         first, second = np.minimum(time, change), np.clip(time - change, 0.0, cruising)
         third = np.clip(time - change - cruising, 0.0, braking)
@@ -206,9 +291,10 @@ class _Shortest:
         return self._sense * (gone - self._way), self._sense * speed, self._sense * acceleration
 
 
-def _fading(position: Array, velocity: Array, limits: Limits) -> _Quintic | _Shortest:
-    """Return how a position and a velocity (n,) fade within a share of the limits."""
-    fastest, most = SHARE * limits.velocity, SHARE * np.minimum(limits.acceleration, UNLIMITED)
+def _fading(position: Array, velocity: Array, limits: Limits, taken: Array | float = 0.0) -> _Quintic | _Shortest:
+    """Return how a position and a velocity (n,) fade within a share of the limits, beside the speed that is taken."""
+    fastest = np.clip(limits.velocity - taken, LEAST * limits.velocity, SHARE * limits.velocity)
+    most = SHARE * np.minimum(limits.acceleration, UNLIMITED)
     smooth = _Quintic(position, velocity)
     if smooth.is_within(fastest + np.abs(velocity), most):
         return smooth

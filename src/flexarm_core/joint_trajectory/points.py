@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from flexarm_core.entrance import ANY, finite
 from flexarm_core.errors import InputError
 from flexarm_core.joint_trajectory.spline import SAMPLES, Spline, fitted
 from flexarm_core.types import Array
@@ -22,6 +23,12 @@ MOST_POINTS = 5000  # points of a trajectory; checking and fitting that many tak
 AT_REST = float(np.finfo(np.float32).eps)  # velocity of a last point up to which it counts as zero, as upstream
 POSITION_MARGIN = 1e-3  # [rad | m] by which points may be beyond the limits: planners stop there, encoders are noisy
 SPEED_MARGIN = 1.05  # by this factor the speed between points may exceed the limit: so do splines of planners' points
+MOST_AHEAD = 3600.0  # [s] by which a start may be later than the newest joint state
+ON_THE_WAY = "from the present motion to the trajectory, or at rest behind it,"
+REMEDY = (
+    ": begin where the joints are and as fast as they move, and end at rest or further from the limit; or raise"
+    " max_acceleration"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +98,15 @@ class Rules:
         self._check_end(points, given[1, -1])
         if points.stamp and points.stamp + int(points.times[-1]) < now:
             late = (now - points.stamp - int(points.times[-1])) * 1e-9
-            raise InputError(f"the trajectory ended {late:.3f} s ago, by its start time and its last point")
+            raise InputError(
+                f"the trajectory ended {late:.3f} s ago, by its start time and its last point: send it earlier, with"
+                " the clock of the joint states, or with the stamp 0"
+            )
+        if (ahead := (points.stamp - now) * 1e-9) > MOST_AHEAD:
+            raise InputError(
+                f"the trajectory starts {ahead:.3f} s after the newest joint state, at most {MOST_AHEAD:g} s are"
+                " accepted: is its stamp of another clock? With the stamp 0 it starts at once"
+            )
         steps = np.diff(points.times)
         if (steps <= 0).any():
             at = int(np.argmax(steps <= 0))
@@ -113,6 +128,38 @@ class Rules:
         if self.check_limits:
             self._check_limits(spline, place)
         return spline
+
+    def check_added(self, position: Array, velocity: Array) -> None:
+        """Reject a motion beside the points that leads beyond limits, or further beyond them than it begins.
+
+        Args:
+            position: (k, n) positions, the first of which is the present one [rad | m].
+            velocity: (k, n) velocities [rad/s | m/s].
+
+        Raises:
+            InputError: a joint would leave its limits.
+        """
+        n = len(self.joint_names)
+        position, velocity = finite("position", position, ANY, n), finite("velocity", velocity, ANY, n)
+        if not (len(position) and len(velocity)):
+            raise InputError("the motion to check has no samples")
+        before, (lower, upper) = position[0], (self.lower, self.upper)
+        beyond = np.maximum(np.minimum(lower, before) - position, position - np.maximum(upper, before)).max(axis=0)
+        if beyond.max() > POSITION_MARGIN:
+            joint = int(beyond.argmax())
+            at = int(np.abs(position[:, joint] - before[joint]).argmax())
+            raise InputError(
+                f"{ON_THE_WAY} joint '{self.joint_names[joint]}' would go to {position[at, joint]:.4g}, its limits are"
+                f" {lower[joint]:g} and {upper[joint]:g}{REMEDY}"
+            )
+        fastest = np.abs(velocity).max(axis=0)
+        over = fastest > np.maximum(SPEED_MARGIN * self.velocity, np.abs(velocity[0]) + 1e-9)
+        if over.any():
+            joint = int(over.argmax())
+            raise InputError(
+                f"{ON_THE_WAY} joint '{self.joint_names[joint]}' would move at {fastest[joint]:.4g}, its velocity limit"
+                f" is {self.velocity[joint]:g}{REMEDY}"
+            )
 
     def _place(self, names: Sequence[str]) -> NDArray[np.int64]:
         """Return the indices (k,) of named joints in the arm."""

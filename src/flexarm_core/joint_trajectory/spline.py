@@ -52,6 +52,17 @@ class Spline:
             return self.position[i], still, still
         return polynomial(self.coefficients[i], (time - int(self.times[i])) * 1e-9)
 
+    def path(self, times: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Return positions and velocities (k, n) at times (k,) [ns], as :meth:`sample`."""
+        i = np.searchsorted(self.times, times, side="right") - 1
+        since: Array = 1e-9 * (times - self.times[np.maximum(i, 0)]).astype(np.float64)[:, None]
+        position, velocity = np.empty((2, len(times), self.position.shape[1]))
+        within, early, late = (i >= 0) & (i < len(self.coefficients)), i < 0, i >= len(self.coefficients)
+        position[within], velocity[within] = value_and_slope(self.coefficients[i[within]], since[within])
+        position[early], velocity[early] = self.position[0] + since[early] * self.velocity[0], self.velocity[0]
+        position[late], velocity[late] = self.position[-1], 0.0
+        return position, velocity
+
     def end(self) -> Motion:
         """Return the motion at the last point."""
         return self.position[-1], self.velocity[-1], self.acceleration[-1]
@@ -82,11 +93,7 @@ class Spline:
         shape = len(h), SAMPLES, self.position.shape[1]
         position, velocity = np.empty(shape), np.empty(shape)
         for i in range(SAMPLES):
-            t = h * i / SAMPLES
-            p, v = c[:, 5] * t, 5.0 * c[:, 5] * t
-            for k in (4, 3, 2):
-                p, v = (p + c[:, k]) * t, (v + k * c[:, k]) * t
-            position[:, i], velocity[:, i] = (p + c[:, 1]) * t + c[:, 0], v + c[:, 1]
+            position[:, i], velocity[:, i] = value_and_slope(c, h * i / SAMPLES)
         flat = -1, shape[2]
         every = np.vstack((position.reshape(flat), self.position[-1:]))
         return every, np.vstack((velocity.reshape(flat), self.velocity[-1:]))
@@ -102,6 +109,14 @@ def polynomial(coefficients: Array, time: float) -> Motion:
     ))  # fmt: skip
     position, velocity, acceleration = powers @ coefficients
     return position, velocity, acceleration
+
+
+def value_and_slope(c: Array, t: Array) -> tuple[Array, Array]:
+    """Return values and first derivatives (k, n) at times (k, 1) [s] of polynomials with coefficients (k, 6, n)."""
+    p, v = c[:, 5] * t, 5.0 * c[:, 5] * t
+    for k in (4, 3, 2):
+        p, v = (p + c[:, k]) * t, (v + k * c[:, k]) * t
+    return (p + c[:, 1]) * t + c[:, 0], v + c[:, 1]
 
 
 def cubic(h: Array, start: tuple[Array, Array], end: tuple[Array, Array]) -> Array:

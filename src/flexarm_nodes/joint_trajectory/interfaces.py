@@ -113,7 +113,11 @@ class TrajectoryInterfaces(Interfaces):
         if is_too_large(message):
             raise InputError(TOO_LARGE)
         follower = self._stage.follower
-        goal, _ = follower.goal(points_from_message(message), lambda code, reason: None)
+        try:
+            goal, _ = follower.goal(points_from_message(message), lambda code, reason: None)
+        except InputError as error:  # the next sample is well: said like this, it stays for a while
+            self.refuse(f"trajectory: {error}")
+            return
         follower.follow(goal)
 
     def _on_watch(self, _: None) -> None:

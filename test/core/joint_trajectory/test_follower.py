@@ -446,3 +446,31 @@ def test_chunks_that_agree_are_followed_however_they_begin_and_come(first, seed)
     assert np.abs(velocity).max() < 1.5 and np.abs(position - wanted).max() < 0.6
     away = np.abs(np.diff(position, axis=0) / (1e-9 * STEP) - 0.5 * (velocity[1:] + velocity[:-1]))
     assert away.max() < 0.3  # one motion, without a jump
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_chunks_come_the_reference_stays_within_positions_and_speeds(seed):
+    """Near a limit, late, early, of points of 8 ms to 0.3 s, moving at their ends, of some joints, and canceled."""
+    rng = np.random.default_rng(seed)
+    arm = Arm(position=(0.7, 0.8, -0.7), limit=1.0, shaper=make_shaper("zvd", [3.0], [0.0]) if seed % 2 else None,
+              allow_partial_joints_goal=True, allow_nonzero_velocity_at_trajectory_end=True)  # fmt: skip
+    accepted = 0
+    for _ in range(400):
+        count, joints = rng.integers(1, 5), rng.permutation(3)[: rng.integers(1, 4)]
+        times = np.cumsum(rng.choice([0.008, 0.03, 0.1, 0.3], count)) - (0.008 if rng.random() < 0.5 else 0.0)
+        where = arm.position + rng.normal(0.0, rng.choice([0.001, 0.02, 0.2]), (count, 3)).cumsum(axis=0)
+        where, speed = np.clip(where, -1.0, 1.0)[:, joints], rng.normal(0.0, 0.5, (count, len(joints)))
+        moves, gone = rng.random() < 0.4, rng.random() < 0.1
+        given = (where, speed) if moves else (where,)
+        stamp = arm.stamp + int(rng.choice([-arm.stamp, -20, 50, 500])) * 1_000_000
+        try:
+            arm.ask(points(times, *given, names=tuple(NAMES[i] for i in joints), stamp=max(stamp, 0)), lambda g=gone: g)
+            accepted += 1
+        except InputError:
+            pass
+        arm.run(int(rng.choice([5, 5, 20, 60])))
+    arm.run(1500)
+    position, velocity, _ = (np.array(one) for one in zip(*arm.motion, strict=True))
+    assert np.abs(position).max() < 1.002 and np.abs(velocity).max() < 1.06
+    assert np.abs(np.diff(position, axis=0)).max() < 1.06 * STEP * 1e-9 * 1.01 and not arm.velocity.any()
+    assert accepted > 100
