@@ -157,6 +157,8 @@ def test_twists_of_another_frame_not_finite_or_for_nobody_are_refused_and_one_of
     assert np.abs(arm.answers[-1].velocity).max() > 1e-3
     arm.steps(300)
     assert arm.of("hand").note == "no twists" and np.abs(arm.answers[-1].velocity).max() < 1e-4
+    arm.twists.publish(twist(y=0.1, frame="tool0", tick=1))  # a clock that is behind
+    arm.live.wait_for_diagnostic(NODE, "and over after 0.05 s, so nothing moves: set the clocks alike, stamp it with 0")
 
 
 def test_behaviors_that_contradict_each_other_stay_within_all_limits_and_the_arm_goes_on(arm):

@@ -232,7 +232,7 @@ def test_joints_follow_jogs_by_velocity_or_by_way_and_bad_ones_are_refused(live,
     for bad, said in (
         (JointJog(joint_names=["joint9"], velocities=[0.1]), "joint jog: it is for joint9, expected some of joint1"),
         (JointJog(joint_names=["joint1"], displacements=[0.1]), "displacements need one > 0 s"),
-        (JointJog(joint_names=["joint1"], velocities=[0.1, 0.2]), "it has 1 joints and 2 values"),
+        (JointJog(joint_names=["joint1"], velocities=[0.1, 0.2]), "it has 1 joints and 2 values: send one velocity"),
         (JointJog(joint_names=["joint1"], velocities=[np.inf]), "velocity is not finite"),
     ):
         jogs.publish(bad)
@@ -252,6 +252,86 @@ def test_jogs_are_shaped_by_two_impulses_half_a_period_apart(live, shared):
     live.handled("reference_generator")
     speeds = [one.velocity[0] for one in followed(live, states, topics.DESIRED_JOINT_REFERENCE, 25, 25)]
     assert np.allclose(speeds[:10], 0.1) and np.allclose(speeds[10:], 0.2)
+
+
+def test_displacements_are_gone_whole_or_refused(live, shared):
+    live.start("reference_generator", {**shared, "space": "joint_velocity", "max_acceleration": [100.0]})
+    live.listen(topics.DESIRED_JOINT_REFERENCE, JointReference)
+    states, jogs = live.publisher(topics.JOINT_STATES, JointState), live.publisher(topics.JOINT_JOG, JointJog)
+    live.until(lambda: jogs.get_subscription_count() > 0, "the subscription")
+    live.settle()
+    followed(live, states, topics.DESIRED_JOINT_REFERENCE, 5, 2)
+    tick, at = 25, START.copy()
+    for duration, way in ((0.1, 0.02), (0.014, -0.003), (0.055, 0.02), (0.2, -0.1)):  # of 10 ms, and between them
+        jog = JointJog(joint_names=["joint3"], displacements=[way], duration=duration)
+        jog.header.stamp = joint_state(tick - 11).header.stamp  # on its way for 1 ms more than a sample
+        jogs.publish(jog)
+        live.handled("reference_generator")
+        rest = followed(live, states, topics.DESIRED_JOINT_REFERENCE, tick, 35)[-1]
+        at[2] += way
+        assert np.allclose(rest.position, at, atol=1e-9) and not np.any(rest.velocity), duration
+        tick += 350
+    for duration, way, said in (
+        (0.002, 0.001, "its duration is 0.002 s; displacements take one from the time between joint states (0.01 s)"),
+        (1.0, 0.1, "to command_timeout (0.2 s): divide them"),
+        (0.1, 2.0, "the displacement of 'joint3' needs 20 rad/s or m/s, at most"),
+    ):
+        jogs.publish(JointJog(joint_names=["joint3"], displacements=[way], duration=duration))
+        live.wait_for_diagnostic("reference_generator", said)
+        live.spin(0.6)
+    rest = followed(live, states, topics.DESIRED_JOINT_REFERENCE, tick, 10)[-1]
+    assert np.allclose(rest.position, at, atol=1e-9)
+
+
+def test_a_jog_that_is_shorter_than_a_sample_acts_on_one(live, shared):
+    live.start("reference_generator", {**shared, "space": "joint_velocity", "max_acceleration": [10.0]})
+    live.listen(topics.DESIRED_JOINT_REFERENCE, JointReference)
+    states, jogs = live.publisher(topics.JOINT_STATES, JointState), live.publisher(topics.JOINT_JOG, JointJog)
+    live.until(lambda: jogs.get_subscription_count() > 0, "the subscription")
+    live.settle()
+    followed(live, states, topics.DESIRED_JOINT_REFERENCE, 5, 2)
+    for number in range(20):  # 1 kHz, of which the node has the newest
+        jogs.publish(JointJog(joint_names=["joint1"], velocities=[0.2], duration=0.001))
+        live.handled("reference_generator")
+        led = followed(live, states, topics.DESIRED_JOINT_REFERENCE, 25 + 10 * number, 1)[-1]
+    assert np.allclose(led.velocity, [0.2, 0.0, 0.0])
+    assert not np.any(followed(live, states, topics.DESIRED_JOINT_REFERENCE, 225, 5)[-1].velocity)
+
+
+def of_another_clock(message, tick):
+    message.header.stamp = joint_state(tick).header.stamp
+    return message
+
+
+@pytest.mark.parametrize("space", ["twist", "joint_velocity"])
+def test_commands_that_move_nothing_are_told_why(live, shared, space):
+    topic = topics.CARTESIAN_REFERENCE if space == "twist" else topics.DESIRED_JOINT_REFERENCE
+    live.start("reference_generator", {**shared, "space": space, "axes": PARAMETERS["axes"]})
+    live.listen(topic, CartesianReference if space == "twist" else JointReference)
+    twist = TwistStamped()
+    twist.twist.linear.x = 0.1
+    sent = [twist] if space == "twist" else [
+        JointJog(joint_names=["joint2"], velocities=[0.1]),
+        JointState(name=["joint1", "joint2", "joint3"], velocity=[0.1, 0.1, 0.1]),
+    ]  # fmt: skip
+    names = {TwistStamped: "twist_command", JointJog: topics.JOINT_JOG, JointState: topics.JOINT_VELOCITY_COMMAND}
+    states = live.publisher(topics.JOINT_STATES, JointState)
+    publishers = [live.publisher(names[type(one)], type(one)) for one in sent]
+    live.settle()
+    followed(live, states, topic, 5005, 2)
+    said = "s older than the newest joint state, and over after 0.2 s, so nothing moves: set the clocks alike"
+    for number, (publisher, message) in enumerate(zip(publishers, sent, strict=True)):
+        live.received[topics.DIAGNOSTICS].clear()
+        publisher.publish(of_another_clock(message, 4000))
+        live.handled("reference_generator")
+        led = followed(live, states, topic, 5025 + 100 * number, 3)[-1]
+        assert not np.any(led.twist.linear.x if space == "twist" else led.velocity)
+        live.wait_for_diagnostic("reference_generator", said)
+    for number in range(4):  # joint states of 5 Hz
+        publishers[0].publish(of_another_clock(sent[0], 0))
+        live.handled("reference_generator")
+        followed(live, states, topic, 6000 + 200 * number, 1)
+    live.wait_for_diagnostic("reference_generator", "0.200 s between joint states: the motion begins anew after 0.1 s")
 
 
 def test_paths_and_plans_are_not_shaped(live, shared):

@@ -54,7 +54,12 @@ class TwistMotionConfig(Settings):
 
 
 class TwistMotion:
-    """Tool reference that follows the newest twist, from the pose passed to :meth:`begin`."""
+    """Tool reference that follows the newest twist, from the pose passed to :meth:`begin`.
+
+    Attributes:
+        remark: why a command that is not too old is not followed; empty: it is.
+        follows: whether there is such a command.
+    """
 
     def __init__(self, config: TwistMotionConfig) -> None:
         """Set up the motion; :meth:`begin` starts it."""
@@ -72,7 +77,7 @@ class TwistMotion:
 
     def reset(self) -> None:
         """Discard the pose and the newest twist; :meth:`begin` starts the motion again."""
-        self.begun = False
+        self.begun, self.remark, self.follows = False, "", False
         self._given: tuple[int, Array, bool] | None = None
 
     def begin(self, stamp: int, position: Array, rotation: Array) -> None:
@@ -99,7 +104,7 @@ class TwistMotion:
         if not in_tool:
             value[~self._axes] = 0.0
         for part, fastest in zip((value[:3], value[3:]), self._fastest, strict=True):
-            part *= min(1.0, fastest / max(math.sqrt(float(part @ part)), 1e-300))
+            part *= min(1.0, fastest / max(math.hypot(*part), 1e-300))
         self._given = stamp, value, in_tool
 
     def update(self, stamp: int, position: Array, rotation: Array) -> CartesianReference:
@@ -115,9 +120,13 @@ class TwistMotion:
         """
         tool, turned = finite("position", position, 3), finite("rotation", rotation, 3, 3)
         dt = (stamp - self._stamp) * 1e-9 if self.begun else 0.0
+        said = _gap(dt)
         if not self.begun or not 0.0 <= dt <= GAP:
             self.begin(stamp, tool, turned)
             dt = 0.0
+        wanted = self._wanted(stamp)
+        self.follows = wanted is not self._still
+        self.remark = said if self.follows else ""
         goal, turn = self._position + self._offset_position, self._turned
         if dt > 0.0:
             self._error[:3] = tool - goal
@@ -126,7 +135,7 @@ class TwistMotion:
             self._limits[4] = dt
             before = self._state[3:6].copy()
             follow_twist(
-                self._wanted(stamp), self._error, self._limits, self._state,
+                wanted, self._error, self._limits, self._state,
                 self._offset, self._twist, self._acceleration,
             )  # fmt: skip
             self._shape(stamp, dt, before)
@@ -195,6 +204,12 @@ class JointVelocityMotion:
     """Joint reference that follows the newest joint velocities, from the positions passed to :meth:`begin`.
 
     It brakes before the position limits.
+
+    Attributes:
+        limit: (n,) largest velocities [rad/s | m/s].
+        period: time between the last two samples, 0 before [s].
+        remark: why a command that is not too old is not followed; empty: it is.
+        follows: whether there is such a command.
     """
 
     def __init__(
@@ -231,8 +246,9 @@ class JointVelocityMotion:
 
     def reset(self) -> None:
         """Discard the positions and the newest command; :meth:`begin` starts the motion again."""
-        self.begun = False
-        self._given: tuple[int, Array, int] | None = None
+        self.begun, self.remark, self.follows, self.period = False, "", False, 0.0
+        self._given: tuple[int, Array, int, bool] | None = None
+        self._fresh = False  # whether the newest command has come since the last sample
 
     def begin(self, stamp: int, position: Array) -> None:
         """Start at joint positions (n,) at this stamp [ns], at rest."""
@@ -243,19 +259,33 @@ class JointVelocityMotion:
         if self._shaped is not None:
             self._shaped.begin(stamp, self._position)
 
-    def give(self, stamp: int, velocity: Array, lasts: float = math.inf) -> None:
+    def give(self, stamp: int, velocity: Array, lasts: float = math.inf, *, exactly: bool = False) -> None:
         """Take velocities (n,) [rad/s | m/s], within the limits.
 
         Args:
             stamp: time of the command [ns].
             velocity: the velocities.
-            lasts: time for which they are wanted, if less than the timeout [s].
+            lasts: time for which they are wanted, if less than the timeout [s]. They act on one sample at least.
+            exactly: whether they are wanted for this time and no longer, where it ends between two samples, too.
 
         Raises:
             InputError: they are not n finite numbers; the command before is kept.
         """
         value = np.clip(finite("velocity", velocity, len(self.limit)), -self.limit, self.limit)
-        self._given = stamp, value, round(min(lasts, self.config.command_timeout) * 1e9)
+        self._given = stamp, value, round(min(lasts, self.config.command_timeout) * 1e9), exactly
+        self._fresh = True
+
+    def _wanted(self, stamp: int) -> Array | None:
+        """Return the velocities (n,) that are wanted until a stamp [ns]; None: no command that is not over."""
+        if self._given is None:
+            return None
+        given, value, lasts, exactly = self._given
+        fresh, self._fresh = self._fresh, False
+        if exactly and self.begun and stamp > self._stamp:
+            share = (given + lasts - self._stamp) / (stamp - self._stamp)
+            return value * min(share, 1.0) if share > 0.0 and given <= stamp else None
+        longest = round(self.config.command_timeout * 1e9) if fresh else lasts
+        return value if abs(stamp - given) <= longest else None
 
     def update(self, stamp: int, position: Array) -> JointReference:
         """Return the reference at a stamp [ns].
@@ -268,19 +298,24 @@ class JointVelocityMotion:
             InputError: the positions are not finite.
         """
         measured = finite("position", position, len(self.limit))
-        dt = (stamp - self._stamp) * 1e-9 if self.begun else 0.0
+        dt = self.period = (stamp - self._stamp) * 1e-9 if self.begun else 0.0
+        found = self._wanted(stamp)
+        self.follows = found is not None
+        self.remark = _gap(dt) if self.follows else ""
         if not self.begun or not 0.0 <= dt <= GAP:
             self.begin(stamp, measured)
             dt = 0.0
         acceleration = np.zeros(len(self.limit))
         if dt > 0.0:
-            given, a = self._given, self._acceleration
-            stale = given is None or abs(stamp - given[0]) > given[2]
-            wanted = np.zeros(len(a)) if given is None or stale else given[1]
+            a = self._acceleration
+            wanted = np.zeros(len(a)) if found is None else found
             rest = self.config.max_joint_lag - np.abs(lag := self._told[0] - measured)
             free = a * dt * dt  # more than the way that is lost to sampling
             most = np.minimum(_fastest(self._upper - self._position - free, a, dt), self.limit)
             least = np.maximum(-_fastest(self._position - self._lower - free, a, dt), -self.limit)
+            # After a longer time than the one before, the joint would else pass the limit before it has braked.
+            most = np.minimum(most, 2.0 * np.maximum(self._upper - self._position, 0.0) / dt - self._velocity)
+            least = np.maximum(least, -2.0 * np.maximum(self._position - self._lower, 0.0) / dt - self._velocity)
             far = _fastest(rest, a, dt)
             wanted = np.clip(wanted, np.where(lag < 0.0, np.maximum(least, -far), least),
                              np.where(lag > 0.0, np.minimum(most, far), most))  # fmt: skip
@@ -294,6 +329,13 @@ class JointVelocityMotion:
                 acceleration = (shaped[1] - self._told[1]) / dt
             self._told = shaped
         return JointReference(stamp, *self._told, acceleration)
+
+
+def _gap(dt: float) -> str:
+    """Return what to say of a time between two samples [s] after which a motion begins anew."""
+    if dt <= GAP:
+        return ""
+    return f"{dt:.3f} s between joint states: the motion begins anew after {GAP:g} s, so send them more often"
 
 
 def _fastest(way: Array, acceleration: Array, dt: float) -> Array:

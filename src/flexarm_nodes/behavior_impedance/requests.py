@@ -18,6 +18,7 @@ from flexarm_nodes.messages.behavior import change_from_message
 from flexarm_nodes.messages.conversions import stamp_to_nanoseconds
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.bounded_requests import TOO_LARGE, bound_service, is_too_large
+from flexarm_nodes.node.input.command_age import check_age
 from flexarm_nodes.node.interfaces import Interfaces
 
 
@@ -93,7 +94,8 @@ def give_twist(message: TwistStamped, stage: BehaviorStage) -> None:
     that is ahead does not delay the timeout of a stream that has ended.
 
     Raises:
-        InputError: no behavior follows twists, none in this frame, or a number is not finite; nothing changes.
+        InputError: no behavior follows twists, none in this frame, or a number is not finite: nothing changes; or the
+            twist is too old: the tool comes to rest.
     """
     controller, newest = stage.controller, stage.answered
     chain, sent = controller.arm.chain, message.header.frame_id
@@ -112,5 +114,10 @@ def give_twist(message: TwistStamped, stage: BehaviorStage) -> None:
     linear, angular = message.twist.linear, message.twist.angular
     twist = np.array([linear.x, linear.y, linear.z, angular.x, angular.y, angular.z])
     given = stamp_to_nanoseconds(message.header.stamp)
+    stamp = min(given, newest) if given else newest
     for behavior in followers:
-        behavior.give(min(given, newest) if given else newest, twist)
+        behavior.give(stamp, twist)
+    try:
+        check_age(stamp, newest, max(behavior.timeout for behavior in followers), "timeout of the behavior")
+    except InputError as error:
+        raise InputError(f"twist command: {error}") from error

@@ -19,12 +19,21 @@ from flexarm_core.path.velocity_commands import (
 from flexarm_core.path.waypoint_file import load_waypoint_file
 from flexarm_core.path.waypoint_motion import WaypointMotion, WaypointMotionConfig
 from flexarm_core.pipeline.reference_stage import JointMotion, ReferenceStage, ToolMotion
+from flexarm_core.pipeline.tick import Tick
 from flexarm_core.reaction_null_space.planning.plan_file import load_plan
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.uri import resolve_uri
 from flexarm_nodes.node import topics
-from flexarm_nodes.node.built_stage import BuiltStage, Values, joint_output, required_base, tool_output, unchanged
-from flexarm_nodes.node.diagnostics import OK
+from flexarm_nodes.node.built_stage import (
+    BuiltStage,
+    Status,
+    Values,
+    joint_output,
+    required_base,
+    tool_output,
+    unchanged,
+)
+from flexarm_nodes.node.diagnostics import OK, WARN
 from flexarm_nodes.node.interfaces import Interfaces
 from flexarm_nodes.node.parameters import record_of
 from flexarm_nodes.references.interfaces import VelocityInterfaces
@@ -44,9 +53,15 @@ def built_reference(values: Values, model: ArmModel) -> BuiltStage:
     base = required_base(stage.source)
     hears = isinstance(stage.motion, TwistMotion | JointVelocityMotion)
     interfaces = VelocityInterfaces(stage) if hears else Interfaces()
-    return BuiltStage(
-        stage, unchanged, (output,), required=base, status=lambda tick: (OK, "generating", {}), interfaces=interfaces
-    )
+
+    def status(tick: Tick) -> Status:
+        motion = stage.motion
+        if not isinstance(motion, TwistMotion | JointVelocityMotion):
+            return OK, "generating", {}
+        shown = {"velocity_command": "followed" if motion.follows else "none, or over"}
+        return (WARN, motion.remark, shown) if motion.remark else (OK, "generating", shown)
+
+    return BuiltStage(stage, unchanged, (output,), required=base, status=status, interfaces=interfaces)
 
 
 def reference_motion(values: Values, model: ArmModel) -> JointMotion | ToolMotion:

@@ -259,3 +259,24 @@ def test_uneven_samples_and_long_runs_are_shaped_as_the_exact_convolution():
                 t = 1e-9 * max(at - begun, 0)
                 wanted += amplitude * np.array([x0 + v0 * t + 0.5 * a0 * t * t, v0 + a0 * t])
             np.testing.assert_allclose(found, wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_joint_does_not_pass_a_limit_of_position_however_irregular_the_samples(seed):
+    rng = np.random.default_rng(seed)
+    motion = joints(lower=-0.2 * ONE, upper=0.2 * ONE, command_timeout=1.0)
+    stamp, position, found = 0, np.zeros(2), []
+    for tick in range(2000):
+        if tick % 50 == 0:
+            motion.give(stamp, rng.choice([-1.0, 1.0], 2))
+        found.append(motion.update(stamp, position))
+        position = found[-1].position
+        stamp += int(rng.choice([1, 2, 10, 30, 99])) * MS
+    assert 0.15 < max(np.abs(one.position).max() for one in found) <= 0.2 + 1e-9
+    assert max(np.abs(one.acceleration).max() for one in found) <= 4.0 + 1e-9
+
+
+def test_a_twist_of_any_size_is_scaled_down():
+    for size in (1e150, 1e200, 1e307):
+        motion = twists()
+        assert follow(motion, 1000, size * TWIST)[-1].velocity[0] == pytest.approx(0.25 * 0.2 / math.hypot(0.2, 0.1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,7 +51,7 @@ class Teleoperation(Behavior):
         """Prepare; see :class:`Behavior`."""
         self._fastest = settings["max_linear_velocity"], settings["max_angular_velocity"]
         self._strongest = settings["max_linear_acceleration"], settings["max_angular_acceleration"]
-        self._timeout = round(settings["timeout"] * 1e9)
+        self.timeout: float = settings["timeout"]
         self._axes, self._frame = np.array(settings["axes"], dtype=float), TaskFrame(settings)
         self._given: tuple[int, Array] | None = None
         self._limits = np.array((*self._strongest, settings["max_lag"], settings["max_angular_lag"], 0.0))
@@ -80,13 +81,12 @@ class Teleoperation(Behavior):
         if value.shape != (6,) or not np.isfinite(value).all():
             raise InputError(f"a twist is six finite numbers, got {twist}")
         for part, fastest in zip((slice(0, 3), slice(3, 6)), self._fastest, strict=True):
-            size = float(np.linalg.norm(value[part]))
-            value[part] *= min(1.0, fastest / max(size, 1e-300))
+            value[part] *= min(1.0, fastest / max(math.hypot(*value[part]), 1e-300))
         self._given = stamp, value * self._axes
 
     def update(self, sample: MotionSample, out: Contribution) -> None:
         """Write offset, twist and acceleration of the set-point."""
-        self._stale = self._given is None or abs(sample.stamp - self._given[0]) > self._timeout
+        self._stale = self._given is None or abs(sample.stamp - self._given[0]) > round(self.timeout * 1e9)
         wanted = STILL
         if self._given is not None and not self._stale:
             wanted = self._frame.vector(sample, self._given[1])
