@@ -615,6 +615,32 @@ PLANTED = (
         f"{CORE_TESTS}/test_tool_load.py",
     ),
     Planted(
+        "a reversed motor is not looked for", f"{GATE}/gate.py",
+        "joint = self._direction.find(", "joint = None and self._direction.find(",
+        f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
+        "a reversed joint goes on getting efforts", f"{GATE}/effort_direction.py",
+        "share[found] = 0.0", "share[found] = 1.0", f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
+        "efforts that act a sample late count as reversed", f"{GATE}/effort_direction.py",
+        "power - 2.0 * most < LATE * later", "power - 2.0 * most < 0.0", f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
+        "a reset gives efforts to a reversed joint again", f"{GATE}/gate.py",
+        "if self._direction.reversed:", "if False:", f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
+        "the other joints are braked as if a reversed one obeyed", f"{GATE}/commands.py",
+        "self.unobserved or not self.share.all()", "self.unobserved", f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
+        "full effort in vain is not tried out", f"{GATE}/effort_direction.py",
+        "share[j] = TRIED[0] if tries == PRESSED else 1.0", "share[j] = 1.0",
+        f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
         "a velocity of a wrong scale counts as late", f"{GATE}/velocities/velocity_delay.py",
         "late = (r.xy[i] * r.zz[i] - r.zy[i] * r.xz[i]) / det", "late = r.xy[i] / r.xx[i]",
         f"{CORE_TESTS}/test_velocity_delay.py",

@@ -55,6 +55,7 @@ class CommandLaw:
         braking: control law of a stop.
         observed: what efforts do, as observed.
         cautious: whether efforts may be late, so that they accelerate with CAUTION times the limits.
+        share: (n,) share of its effort that each joint is given; one that is given nothing is not braked either.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class CommandLaw:
             hold_frequency: bandwidth of the servo that brakes and holds [rad/s].
             soft: bounds of a stop of an arm that bends; None: it does not.
         """
-        self._model, self.mode = model, mode
+        self._model, self.mode, self.share = model, mode, np.ones(model.n)
         self._dynamics = JointDynamics(model)
         slowest = 0.0 if soft is None else soft.slowest
         self.observed = ObservedDynamics(self._dynamics, limits, period, slowest)
@@ -447,7 +448,7 @@ class CommandLaw:
         self.friction = self._no_friction
         hardest = hardest_braking(self._limits, state.velocity)
         most = self.braking.deceleration(hardest, hardest if predicted else self._needed(state), dt)
-        wanted = self.braking.acceleration(state, most, age)
+        wanted = np.ceil(self.share) * self.braking.acceleration(state, most, age)
         if predicted or late or self.braking.bends:
             effort = self._dynamics.effort(state, wanted) + (self._load if predicted else self.load(state))
             if not (predicted or late):

@@ -37,6 +37,7 @@ class Commands:
         blind: whether no believable state is available now.
         answered: stamp of the newest answered state [ns].
         sent: newest command (n,) as the drives get it, since the time base began.
+        share: (n,) share of its effort that each joint is given; 0: nobody knows in which direction it would act.
         rebase: whether set points must restart from the measured position, as a joint did not follow them.
     """
 
@@ -48,11 +49,23 @@ class Commands:
         timing: Timing,
         soft: Softness | None,
         drives: DriveTerms,
+        share: Array,
     ) -> None:
-        """Command an arm; ``soft``: bounds of a stop of an arm that bends; ``drives``: what the drives add."""
+        """Command an arm.
+
+        Args:
+            model: its model.
+            limits: joint limits.
+            config: settings.
+            timing: times of states and commands.
+            soft: bounds of a stop of an arm that bends.
+            drives: what the drives add.
+            share: (n,) share of its effort that each joint is given.
+        """
         self.drives = drives
         self._model, self._limits, self._config, self._timing, self._soft = model, limits, config, timing, soft
         self._prediction = Prediction(model, limits.velocity)
+        self.share = share
         self.set_mode(config.command_mode)
         self.reset()
 
@@ -64,6 +77,7 @@ class Commands:
         self.law = CommandLaw(
             self._model, self._limits, mode, config.period, config.horizon(), config.hold_frequency, self._soft
         )
+        self.law.share = self.share
 
     def reset(self) -> None:
         """Forget everything but the mode."""
@@ -163,7 +177,7 @@ class Commands:
             law.rate = np.zeros(self._model.n)
             return state.position.copy()
         suspected = timing.response.suspected
-        late = timing.too_late or suspected > 0.0 or self.unobserved
+        late = timing.too_late or suspected > 0.0 or self.unobserved or not self.share.all()
         return law.brake(state, self._config.period, max(timing.age, suspected) + timing.lag, late=late)
 
     def bridge(self, state: ArmState, *, brakes: bool, bears: bool) -> Array | None:
@@ -230,6 +244,8 @@ class Commands:
         if self.silent:
             return None
         self._given_at = self._timing.now()
+        if self.law.mode == "effort":
+            command = self.share * command
         command = self.law.remember(command, dt)
         if self.law.mode == "effort":
             command = self._commanded(command, self._predicted or self._seen, self.law.friction)

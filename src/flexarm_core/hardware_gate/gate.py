@@ -27,6 +27,7 @@ from dataclasses import replace
 from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.commands import Commands
 from flexarm_core.hardware_gate.config import HardwareGateConfig
+from flexarm_core.hardware_gate.effort_direction import EffortDirection
 from flexarm_core.hardware_gate.lateness import RECENT
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.references import References
@@ -77,7 +78,8 @@ class HardwareGate:
         self._timing = Timing(model, limits, config, clock)
         self._trust = SensorTrust(model, limits, lockstep=config.lockstep)
         self._references = References(model.n, config.reference_timeout)
-        self._commands = Commands(model, limits, config, self._timing, soft, self.drives)
+        self._direction = EffortDirection(limits)
+        self._commands = Commands(model, limits, config, self._timing, soft, self.drives, self._direction.share)
         self._speed = SpeedWatch(limits, model.joint_names, soft)
         self._supervisor = Supervisor(model, limits, config.supervisor)
         self._machine = StateMachine(self._supervisor, self._timing, self._begin_braking)
@@ -86,6 +88,7 @@ class HardwareGate:
     def reset(self) -> None:
         """Forget everything except the settings."""
         self._doubt, self._commands.drives = "", self.drives
+        self._direction.reset()
         for part in (self._first, self._machine, self._supervisor, self._count, self._trust, self._timing.lateness):
             part.reset()
         self._forget_time()
@@ -102,6 +105,7 @@ class HardwareGate:
         self._references.reset(self._timing.now())
         self._commands.forget()
         self._speed.reset()
+        self._direction.pause()
 
     def _restart_time(self, newest: ArmState, stamp: int) -> None:
         """Start a new time base at a stamp [ns]: the arm does not jump with the clock.
@@ -191,7 +195,7 @@ class HardwareGate:
         if machine.interrupted:
             return self._brake(state) if machine.stopped and not commands.silent else None
         self._look(state, gap, lost)
-        self._look_for_delay(state)
+        self._look_for_response(state)
         early = self._references.take(state.stamp)
         if early is not None:
             return self._use(*early, state)
@@ -365,8 +369,11 @@ class HardwareGate:
         """Acknowledge a trip: good references can end the stop again.
 
         Raises:
-            InputError: the fallback has the drives, and no usable state is known from which control could continue.
+            InputError: the fallback has the drives, and no usable state is known from which control could continue; or
+                a joint's effort acts the wrong way, which only a new begin (:meth:`reset`) forgets.
         """
+        if self._direction.reversed:
+            raise InputError(f"{self._machine.reason} Mend that, then deactivate and activate the gate")
         timing, law, fallback = self._timing, self._commands.law, self._machine.fallback
         silence, timeout = timing.silence, self.config.state_timeout
         if self._trust.distrusted:
@@ -454,10 +461,19 @@ class HardwareGate:
             reason = f"the stop does not slow {name}: its commands do not reach the drive, or come too late"
             self._machine.give_up(reason, excused=timing.busy)
 
-    def _look_for_delay(self, state: ArmState) -> None:
-        """Estimate from the motion how late commands act; others may have the drives in fallback."""
+    def _look_for_response(self, state: ArmState) -> None:
+        """Estimate from the motion how late and in which direction commands act; others have the drives in fallback."""
         law, response = self._commands.law, self._timing.response
-        if law.mode == "effort" and law.command is not None and not (self._machine.fallback or self.config.lockstep):
+        if law.mode != "effort" or law.command is None:
+            return
+        joint = self._direction.find(state, law.command, law.observed.excess, law.observed.inertia(state))
+        if joint is not None:
+            name = self.model.joint_names[joint]
+            self._machine.trip(
+                f"efforts accelerate {name} the wrong way: is its motor, its encoder or its axis reversed?",
+                fallback=True,
+            )
+        if not (self._machine.fallback or self.config.lockstep):
             response.on_state(state, law.command - law.friction, law.observed.load)
             law.cautious = response.suspected > 0.0 or self._trust.probation.active
 

@@ -50,6 +50,7 @@ class Fault:
         pairs: whether it can occur together with another one.
         law: law of the source of references; except for MOVES, references always come from the campaign.
         core: whether it can be tried on the core gate; else only on nodes.
+        drawn: whether a campaign of all kinds draws it; else only one that names it.
         nodes: whether it can be tried on real nodes.
         rates: rates of joint states to choose from [Hz].
         lasting: shortest and longest duration of a temporary fault [s].
@@ -78,7 +79,7 @@ class Fault:
     bends = True
     pairs = True
     law = MOVES
-    core = True
+    core = drawn = True
     nodes = True
     rates: tuple[int, ...] = (250, 250, 500, 1000)
     lasting = (0.02, 1.0)  # [s]

@@ -13,13 +13,21 @@ from flexarm_tools.faults.bad_limits import NAME as BAD_LIMITS
 from flexarm_tools.faults.bad_limits import WHAT as BAD_LIMITS_WHAT
 from flexarm_tools.faults.core_case import Setting
 from flexarm_tools.faults.data_faults import DATA_FAULTS
+from flexarm_tools.faults.drive_faults import DRIVE_FAULTS
 from flexarm_tools.faults.fault import LAYOUTS, MODES, NODE, Fault
 from flexarm_tools.faults.plant_faults import PLANT_FAULTS
 from flexarm_tools.faults.sensor_faults import SENSOR_FAULTS
 from flexarm_tools.faults.source import MOVES
 from flexarm_tools.faults.time_faults import TIME_FAULTS
 
-EVERY: tuple[type[Fault], ...] = (*ARM_FAULTS, *PLANT_FAULTS, *TIME_FAULTS, *DATA_FAULTS, *SENSOR_FAULTS)
+EVERY: tuple[type[Fault], ...] = (
+    *ARM_FAULTS,
+    *PLANT_FAULTS,
+    *TIME_FAULTS,
+    *DATA_FAULTS,
+    *SENSOR_FAULTS,
+    *DRIVE_FAULTS,
+)
 KINDS = {kind.name: kind for kind in EVERY}
 PAIR = "pair"  # two faults of random kinds
 WHAT = {kind.name: kind.what for kind in KINDS.values()} | {BAD_LIMITS: BAD_LIMITS_WHAT, PAIR: "two of these at once"}
@@ -30,7 +38,7 @@ FIRST = (0.45, 1.2)  # [s] range of the start of a fault: the arm already moves
 
 
 def chosen_kinds(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the kinds with these names; without names all kinds.
+    """Return the kinds with these names; without names all that a campaign draws.
 
     Raises:
         ConfigError: there is no such kind.
@@ -38,7 +46,7 @@ def chosen_kinds(names: Sequence[str]) -> tuple[str, ...]:
     unknown = [name for name in names if name not in WHAT]
     if unknown:
         raise ConfigError(f"fault {', '.join(unknown)} is unknown; valid: {', '.join(WHAT)}")
-    return tuple(names) or tuple(WHAT)
+    return tuple(names) or tuple(name for name in WHAT if name not in KINDS or KINDS[name].drawn)
 
 
 def draw_case(seed: int, names: Sequence[str], *, core: bool) -> tuple[Setting, list[Fault]]:
@@ -46,6 +54,7 @@ def draw_case(seed: int, names: Sequence[str], *, core: bool) -> tuple[Setting, 
     rng = np.random.default_rng([seed, 0])
     every = [kind for kind in KINDS.values() if (kind.core if core else kind.nodes)]
     kinds = [kind for kind in every if kind.name in names]
+    every = [kind for kind in every if kind.drawn]
     dice, pairs, limits = rng.random(), PAIR in names, BAD_LIMITS in names and core
     every.remove(NoFault)
     if limits and (dice > 1.0 - LIMITS_SHARE or not (kinds or pairs)):

@@ -1,0 +1,163 @@
+r"""EffortDirection: notices a joint that its own effort accelerates the wrong way.
+
+A motor, an encoder, or an axis of the description may be reversed. Then every effort that brakes the joint throws it.
+
+If efforts change by ``d`` from one sample to the next, the accelerations change in the same sample by ``x`` with
+``d = (H + L) x``, plus what others cause. Here ``H`` is the model's joint inertia and ``L`` that of any load. Both
+``d_j x_j`` and ``d_j (H x)_j`` are positive for a joint that answers its own effort. The first may also be negative
+where other joints carry it along, the second where there is a load. If its effort acts backward, both are negative.
+
+But a right effort that acts a sample late does the same where efforts alternate. So both explanations are compared. A
+factor on ``d_j`` leaves ``X - A^2 / D`` of ``X = sum x_j^2``, where ``D = sum d_j^2`` and ``A = sum d_j x_j``; ``B``
+and ``D'`` are the same with the change of a sample before. A joint is reversed if, with sums over MEMORY,
+
+    A < 0,    X - A^2 / D < UNEXPLAINED (X - max(B, 0)^2 / D'),
+
+    sum d_j (H x)_j < -DOUBTED sqrt(D sum (H x)_j^2).
+
+And the power of the changes of all joints, with that of joint ``j`` turned round, must exceed LATE times that with the
+changes of a sample before. ``X`` counts as that of noise at least. Both products must have been negative for some
+samples in a row, as one may be a blow: IN_A_ROW if the joint is fast, AT_LEISURE if it is not. And some joint must be
+faster than its acceleration limit allows.
+
+An effort at its limit does not change, so nothing is seen of it. If a joint becomes faster against its full effort for
+PRESSED samples, it gets less for two samples.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from flexarm_core.compiled import inlined_kernel, kernel
+from flexarm_core.hardware_gate.limits import EFFORT as LIMIT
+from flexarm_core.hardware_gate.limits import VELOCITY, JointLimits
+from flexarm_core.types import ArmState, Array
+
+MEMORY = 0.02  # [s]
+UNEXPLAINED, DOUBTED, LATE = 0.3, 0.3, 1.2  # see above: share of what is left, and a correlation
+URGENT, IN_A_ROW, AT_LEISURE = 0.5, 2, 5  # fraction of a velocity limit; samples in a row above it, and below
+NOISE = 0.005  # fraction of the velocity limits by which differences of velocities may be wrong, over all of MEMORY
+ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the acceleration limits allow escape
+LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
+PRESSED, RESTS = 3, 50  # samples in which full effort does not slow a joint until it is tried out; least between tries
+FULL, TRIED = 0.98, (0.6, 0.2)  # share of the effort limits that counts as full; shares of the effort in a try
+# rows of the memory; CHANGE: of the acceleration; SAYS, TRY: counted samples; then sums
+SPEED, ACCELERATION, EFFORT, BEFORE, CHANGE, SAYS, TRY, PUSHED, MOVED, ANSWERED, LATER, TURNED, OBEYED = range(13)
+
+
+class EffortDirection:
+    """Looks at the changes of efforts and of accelerations of each joint.
+
+    Attributes:
+        share: (n,) share of its effort that each joint is given: 0 once it is known to be reversed, else 1, or less
+            while it is tried out.
+    """
+
+    def __init__(self, limits: JointLimits) -> None:
+        """Watch joints with these limits."""
+        self._table, n = limits.table, limits.table.shape[1]
+        self._memory, self.share = np.zeros((OBEYED + 1, n)), np.ones(n)
+        _look(self._memory, self.share, self._table, np.zeros((3, n)), np.eye(n), 0.001, 3)  # compiles or loads
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was seen, and which joints are reversed."""
+        self.share[:] = 1.0
+        self.pause()
+
+    def pause(self) -> None:
+        """Forget what was seen."""
+        self.share[:] = np.ceil(self.share)
+        self._memory[:], self._stamp, self._count = 0.0, 0, 0
+
+    @property
+    def reversed(self) -> bool:
+        """Whether a joint is known to be reversed."""
+        return not self.share.all()
+
+    def find(self, state: ArmState, effort: Array, excess: Array, inertia: Array) -> int | None:
+        """Return the joint that turns out to be reversed; None: none does.
+
+        Args:
+            state: the state.
+            effort: (n,) effort in force until then [N*m | N].
+            excess: (n,) speeds beyond what the acceleration limits allow [rad/s | m/s].
+            inertia: (n, n) joint inertia.
+        """
+        dt = (state.stamp - self._stamp) * 1e-9
+        if not 0.0 < dt <= LONGEST:
+            self.pause()
+        self._stamp = state.stamp
+        self._count += 1
+        given = np.array((state.velocity, effort, excess))
+        joint = _look(self._memory, self.share, self._table, given, inertia, dt, self._count)
+        return None if joint < 0 else joint
+
+
+@kernel
+def _look(
+    memory: Array, share: Array, table: Array, given: Array, inertia: Array, dt: float, count: int
+) -> int:  # fmt: skip
+    """Add a sample (3, n) of velocity, effort and excess; return the joint found to be reversed, -1 if none is.
+
+    The first sample tells a velocity, the second an acceleration, the third a change of it. ``share``: (n,) of the
+    efforts, changed in place.
+    """
+    n, kept, found, most, escapes = memory.shape[1], math.exp(-dt / MEMORY), -1, 0.0, False
+    power, later = 0.0, 0.0
+    for j in range(n):
+        v, out = given[0, j], abs(given[2, j]) > ESCAPES * table[VELOCITY, j]
+        in_vain = out and v * given[1, j] < 0.0 and abs(v) > abs(memory[SPEED, j])
+        if share[j] > 0.0:
+            _try_out(memory, share, j, in_vain and abs(given[1, j]) > FULL * table[LIMIT, j])
+        acceleration = (v - memory[SPEED, j]) / dt if count > 1 else 0.0
+        memory[CHANGE, j] = acceleration - memory[ACCELERATION, j] if count > 2 else 0.0
+        memory[SPEED, j], memory[ACCELERATION, j] = v, acceleration
+        escapes = escapes or out
+    for j in range(n):
+        d, x, torque = given[1, j] - memory[EFFORT, j] if count > 2 else 0.0, memory[CHANGE, j], 0.0
+        for k in range(n):
+            torque += inertia[j, k] * memory[CHANGE, k]
+        memory[PUSHED, j] = kept * memory[PUSHED, j] + d * d
+        memory[MOVED, j] = kept * memory[MOVED, j] + x * x
+        memory[ANSWERED, j] = kept * memory[ANSWERED, j] + d * x
+        memory[LATER, j] = kept * memory[LATER, j] + memory[BEFORE, j] * x
+        memory[TURNED, j] = kept * memory[TURNED, j] + torque * torque
+        memory[OBEYED, j] = kept * memory[OBEYED, j] + d * torque
+        memory[SAYS, j] = memory[SAYS, j] + 1.0 if d * x < 0.0 and d * torque < 0.0 else 0.0
+        memory[EFFORT, j], memory[BEFORE, j] = given[1, j], d
+        pushed, before, noise = memory[PUSHED, j], memory[PUSHED, j] - d * d, NOISE * table[VELOCITY, j] / dt
+        moved, late = max(memory[MOVED, j], noise * noise), max(memory[LATER, j], 0.0)
+        opposed = (
+            memory[SAYS, j] >= (IN_A_ROW if abs(given[0, j]) > URGENT * table[VELOCITY, j] else AT_LEISURE)
+            and memory[ANSWERED, j] < 0.0
+            and memory[OBEYED, j] < -DOUBTED * np.sqrt(pushed * memory[TURNED, j])
+            and moved - memory[ANSWERED, j] ** 2 / pushed < UNEXPLAINED * (moved - late * late / max(before, 1e-300))
+        )
+        power, later = power + memory[ANSWERED, j], later + memory[LATER, j]
+        if opposed and share[j] > 0.0 and memory[ANSWERED, j] < most:
+            found, most = j, memory[ANSWERED, j]
+    if not escapes or found < 0 or power - 2.0 * most < LATE * later:
+        return -1
+    share[found] = 0.0
+    return found
+
+
+@inlined_kernel
+def _try_out(memory: Array, share: Array, j: int, in_vain: bool) -> None:
+    """Lessen the effort of a joint step by step after PRESSED samples of full effort in vain."""
+    tries = memory[TRY, j]
+    if tries > PRESSED:
+        tries, share[j] = -RESTS, 1.0
+    elif tries == PRESSED:
+        tries, share[j] = PRESSED + 1.0, TRIED[1]
+    elif tries < 0.0:
+        tries += 1.0
+    elif in_vain:
+        tries += 1.0
+        share[j] = TRIED[0] if tries == PRESSED else 1.0
+    else:
+        tries = 0.0
+    memory[TRY, j] = tries

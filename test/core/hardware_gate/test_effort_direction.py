@@ -1,0 +1,120 @@
+"""A joint whose effort acts backward is found, whatever the load; one that answers its effort is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from gated_arm import PERIOD, Arm, make_gate
+
+from flexarm_core.errors import InputError
+from flexarm_core.hardware_gate.effort_direction import PRESSED, TRIED, EffortDirection
+from flexarm_core.hardware_gate.limits import JointLimits
+from flexarm_core.hardware_gate.state_machine import GateState
+from flexarm_core.robot.arm_model import ArmModel
+from flexarm_core.types import ArmState, JointReference
+from flexarm_tools.faults.campaign import run_core_case
+
+N, MOST = 4, 20.0  # joints; effort limits [N*m]
+NONE = np.zeros(0)
+
+
+def direction() -> EffortDirection:
+    one = np.ones(N)
+    return EffortDirection(JointLimits(-9 * one, 9 * one, 2 * one, 20 * one, MOST * one, np.inf * one))
+
+
+def spread(rng, largest: float) -> np.ndarray:
+    """A random positive definite matrix (n, n)."""
+    turned, _ = np.linalg.qr(rng.normal(size=(N, N)))
+    return turned @ np.diag(largest * 10.0 ** rng.uniform(-1.5, 0.0, N)) @ turned.T
+
+
+def found(seed: int, heavy: float, backward: int | None = None, late: bool = False, alternating: bool = False) -> int:
+    """The joint that is found; -1: none. ``heavy``: inertia of a load that nobody told, relative to the arm's."""
+    rng, watch = np.random.default_rng(seed), direction()
+    told, load = spread(rng, 1.0), spread(rng, heavy)
+    signs, velocity, given, before = np.ones(N), np.full(N, 1.5), np.zeros(N), np.zeros(N)
+    if backward is not None:
+        signs[backward] = -1.0
+    for k in range(60):
+        state = ArmState((k + 1) * 2_000_000, np.zeros(N), velocity.copy(), NONE, NONE)
+        joint = watch.find(state, given, np.full(N, 0.1), told)
+        if joint is not None:
+            return joint
+        before, given = given, 0.3 * MOST * rng.normal(size=N)
+        if alternating:
+            given = (-1.0) ** k * np.abs(given)
+        acting = signs * (before if late else given)
+        velocity = velocity + 0.002 * np.linalg.solve(told + load, acting) + 1e-5 * rng.normal(size=N)
+    return -1
+
+
+@pytest.mark.parametrize("alternating", (False, True), ids=("random", "alternating"))
+def test_joints_that_answer_their_efforts_are_not_taken_for_reversed(alternating):
+    """A sample late, alternating efforts of several joints can hardly be told from a reversed one."""
+    assert {found(seed, 0.1, None, False, alternating) for seed in range(100)} == {-1}
+    assert sum(found(seed, 1.0, None, True, alternating) >= 0 for seed in range(100)) < 6
+
+
+@pytest.mark.parametrize("heavy", (0.01, 1.0, 10.0))
+def test_a_reversed_joint_is_found_whatever_the_load(heavy):
+    joints = [found(seed, heavy, seed % N) for seed in range(100)]
+    assert sum(joint == seed % N for seed, joint in enumerate(joints)) > 80
+    assert all(joint in (-1, seed % N) for seed, joint in enumerate(joints))
+
+
+def test_no_joint_is_reversed_while_none_is_faster_than_its_acceleration_limit_allows():
+    watch, velocity = direction(), 1.5
+    for k in range(40):
+        effort = np.full(N, 10.0 * np.sin(0.3 * k))
+        velocity -= 0.002 * effort[0]
+        state = ArmState((k + 1) * 2_000_000, np.zeros(N), np.full(N, velocity), NONE, NONE)
+        assert watch.find(state, effort, np.zeros(N), np.eye(N)) is None
+
+
+def test_full_effort_in_vain_is_tried_out_for_two_samples():
+    watch, shares = direction(), []
+    for k in range(PRESSED + 6):
+        state = ArmState((k + 1) * 1_000_000, np.zeros(N), np.array((0.5 + 0.01 * k, 0.0, 0.0, 0.0)), NONE, NONE)
+        watch.find(state, np.array((-MOST, 0.0, 0.0, 0.0)), np.full(N, 0.1), np.eye(N))
+        shares.append(watch.share.tolist())
+    tried = [[share, 1.0, 1.0, 1.0] for share in TRIED]
+    assert shares[PRESSED - 1 : PRESSED + 1] == tried and shares[: PRESSED - 1] + shares[PRESSED + 1 :] == [
+        [1.0] * N
+    ] * (PRESSED + 4)
+    watch.share[0] = 0.6
+    watch.pause()  # a try ends with what was seen
+    assert watch.share.tolist() == [1.0] * N
+
+
+def test_the_gate_gives_a_reversed_joint_no_effort_and_begins_anew_only_after_it_was_deactivated(planar_3r_text):
+    model = ArmModel(planar_3r_text.replace('lower="-0.5" upper="0.5"', 'lower="-5" upper="5"'), gravity=(0.0,) * 3)
+    gate, arm = make_gate(model), Arm(model, velocity=(0.0, 0.1, 0.0))
+    backward = np.array((1.0, -1.0, 1.0))
+    for _ in range(400):
+        gate.on_state(arm.state)
+        damped = -300.0 * arm.state.velocity
+        command = gate.on_reference(JointReference(stamp=arm.state.stamp, effort=damped))
+        if gate.status.state is GateState.TRIPPED:
+            break
+        arm.step(backward * command)
+    status = gate.status
+    assert f"efforts accelerate {model.joint_names[1]} the wrong way" in status.reason and status.fallback
+    assert np.abs(arm.state.velocity).max() < 1.1
+    arm.state = replace(arm.state, stamp=arm.state.stamp + round(PERIOD * 1e9))
+    command = gate.on_state(arm.state)
+    assert command is not None and command[1] == 0.0 and command.any()
+    with pytest.raises(InputError, match="the wrong way.*deactivate and activate"):
+        gate.acknowledge()
+    gate.reset()
+    assert gate.status.state is GateState.WAITING
+    gate.acknowledge()
+
+
+@pytest.mark.parametrize(("seed", "most"), ((7700013, 1.1), (7700025, 2.0), (7700002, 2.6)))
+def test_arms_with_a_reversed_motor_are_given_to_the_fallback_before_they_are_thrown(seed, most):
+    """Cases that reached up to 400 times the limits, and did not come to rest."""
+    outcome = run_core_case(seed, ["motor_reversed"])
+    assert outcome.speed_ratio < most and outcome.at_rest
