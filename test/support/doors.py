@@ -254,6 +254,7 @@ SPECIAL: dict[tuple[str, str], Callable[[Examples], Any]] = {
     ("damped_inverse", "matrix"): lambda e: np.eye(2),
     ("Proximity", "influence"): lambda e: 0.3,
     ("Proximity", "stiffness"): lambda e: np.zeros((2, 2)),
+    ("EffortDirection", "inertia"): lambda e: np.eye(2),
     ("IdentifiableGravity", "positions"): lambda e: np.full((4, 3), 0.3),
     ("GravityRegressor", "positions"): lambda e: np.full((4, 3), 0.3),
     ("SensorDynamics", "position"): lambda e: np.full(3, 0.3),

@@ -31,6 +31,7 @@ import math
 import numpy as np
 
 from flexarm_core.compiled import inlined_kernel, kernel
+from flexarm_core.entrance import finite
 from flexarm_core.hardware_gate.limits import EFFORT as LIMIT
 from flexarm_core.hardware_gate.limits import VELOCITY, JointLimits
 from flexarm_core.types import ArmState, Array
@@ -86,12 +87,14 @@ class EffortDirection:
             excess: (n,) speeds beyond what the acceleration limits allow [rad/s | m/s].
             inertia: (n, n) joint inertia.
         """
+        n = self.share.size
+        given = np.array((state.velocity, finite("effort", effort, n), finite("excess", excess, n)))
+        inertia = finite("inertia", inertia, n, n)
         dt = (state.stamp - self._stamp) * 1e-9
         if not 0.0 < dt <= LONGEST:
             self.pause()
         self._stamp = state.stamp
         self._count += 1
-        given = np.array((state.velocity, effort, excess))
         joint = _look(self._memory, self.share, self._table, given, inertia, dt, self._count)
         return None if joint < 0 else joint
 
