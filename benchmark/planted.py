@@ -636,6 +636,16 @@ PLANTED = (
         "self.unobserved or not self.share.all()", "self.unobserved", f"{CORE_TESTS}/test_effort_direction.py",
     ),
     Planted(
+        "a joint that others carry counts as reversed", f"{GATE}/effort_direction.py",
+        "UNEXPLAINED, DOUBTED, LATE = 0.3, 0.3, 1.2", "UNEXPLAINED, DOUBTED, LATE = 0.3, -1.0, 1.2",
+        f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
+        "the others brake a reversed joint", f"{GATE}/command_law.py",
+        "wanted = np.ceil(self.share) * self.braking", "wanted = self.braking",
+        f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
         "full effort in vain is not tried out", f"{GATE}/effort_direction.py",
         "share[j] = TRIED[0] if tries == PRESSED else 1.0", "share[j] = 1.0",
         f"{CORE_TESTS}/test_effort_direction.py",

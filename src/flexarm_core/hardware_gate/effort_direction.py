@@ -66,9 +66,9 @@ class EffortDirection:
     def reset(self) -> None:
         """Forget what was seen, and which joints are reversed."""
         self.share[:] = 1.0
-        self.pause()
+        self._pause()
 
-    def pause(self) -> None:
+    def _pause(self) -> None:
         """Forget what was seen."""
         self.share[:] = np.ceil(self.share)
         self._memory[:], self._stamp, self._count = 0.0, 0, 0
@@ -92,7 +92,7 @@ class EffortDirection:
         inertia = finite("inertia", inertia, n, n)
         dt = (state.stamp - self._stamp) * 1e-9
         if not 0.0 < dt <= LONGEST:
-            self.pause()
+            self._pause()
         self._stamp = state.stamp
         self._count += 1
         joint = _look(self._memory, self.share, self._table, given, inertia, dt, self._count)

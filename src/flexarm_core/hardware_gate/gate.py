@@ -105,7 +105,6 @@ class HardwareGate:
         self._references.reset(self._timing.now())
         self._commands.forget()
         self._speed.reset()
-        self._direction.pause()
 
     def _restart_time(self, newest: ArmState, stamp: int) -> None:
         """Start a new time base at a stamp [ns]: the arm does not jump with the clock.
