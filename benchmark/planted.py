@@ -637,7 +637,7 @@ PLANTED = (
     ),
     Planted(
         "a joint that others carry counts as reversed", f"{GATE}/effort_direction.py",
-        "UNEXPLAINED, DOUBTED, LATE = 0.3, 0.3, 1.2", "UNEXPLAINED, DOUBTED, LATE = 0.3, -1.0, 1.2",
+        "d * x < 0.0 and d * torque < 0.0", "d * x < 0.0",
         f"{CORE_TESTS}/test_effort_direction.py",
     ),
     Planted(

@@ -11,9 +11,7 @@ But a right effort that acts a sample late does the same where efforts alternate
 factor on ``d_j`` leaves ``X - A^2 / D`` of ``X = sum x_j^2``, where ``D = sum d_j^2`` and ``A = sum d_j x_j``; ``B``
 and ``D'`` are the same with the change of a sample before. A joint is reversed if, with sums over MEMORY,
 
-    A < 0,    X - A^2 / D < UNEXPLAINED (X - max(B, 0)^2 / D'),
-
-    sum d_j (H x)_j < -DOUBTED sqrt(D sum (H x)_j^2).
+    A < 0,    X - A^2 / D < UNEXPLAINED (X - max(B, 0)^2 / D').
 
 And the power of the changes of all joints, with that of joint ``j`` turned round, must exceed LATE times that with the
 changes of a sample before. ``X`` counts as that of noise at least. Both products must have been negative for some
@@ -37,7 +35,7 @@ from flexarm_core.hardware_gate.limits import VELOCITY, JointLimits
 from flexarm_core.types import ArmState, Array
 
 MEMORY = 0.02  # [s]
-UNEXPLAINED, DOUBTED, LATE = 0.3, 0.3, 1.2  # see above: share of what is left, and a correlation
+UNEXPLAINED, LATE = 0.3, 1.2  # see above
 URGENT, IN_A_ROW, AT_LEISURE = 0.5, 2, 5  # fraction of a velocity limit; samples in a row above it, and below
 NOISE = 0.005  # fraction of the velocity limits by which differences of velocities may be wrong, over all of MEMORY
 ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the acceleration limits allow escape
@@ -45,7 +43,7 @@ LONGEST = 0.05  # [s] longest time between two states over which a velocity diff
 PRESSED, RESTS = 3, 50  # samples in which full effort does not slow a joint until it is tried out; least between tries
 FULL, TRIED = 0.98, (0.6, 0.2)  # share of the effort limits that counts as full; shares of the effort in a try
 # rows of the memory; CHANGE: of the acceleration; SAYS, TRY: counted samples; then sums
-SPEED, ACCELERATION, EFFORT, BEFORE, CHANGE, SAYS, TRY, PUSHED, MOVED, ANSWERED, LATER, TURNED, OBEYED = range(13)
+SPEED, ACCELERATION, EFFORT, BEFORE, CHANGE, SAYS, TRY, PUSHED, MOVED, ANSWERED, LATER = range(11)
 
 
 class EffortDirection:
@@ -59,7 +57,7 @@ class EffortDirection:
     def __init__(self, limits: JointLimits) -> None:
         """Watch joints with these limits."""
         self._table, n = limits.table, limits.table.shape[1]
-        self._memory, self.share = np.zeros((OBEYED + 1, n)), np.ones(n)
+        self._memory, self.share = np.zeros((LATER + 1, n)), np.ones(n)
         _look(self._memory, self.share, self._table, np.zeros((3, n)), np.eye(n), 0.001, 3)  # compiles or loads
         self.reset()
 
@@ -127,8 +125,6 @@ def _look(
         memory[MOVED, j] = kept * memory[MOVED, j] + x * x
         memory[ANSWERED, j] = kept * memory[ANSWERED, j] + d * x
         memory[LATER, j] = kept * memory[LATER, j] + memory[BEFORE, j] * x
-        memory[TURNED, j] = kept * memory[TURNED, j] + torque * torque
-        memory[OBEYED, j] = kept * memory[OBEYED, j] + d * torque
         memory[SAYS, j] = memory[SAYS, j] + 1.0 if d * x < 0.0 and d * torque < 0.0 else 0.0
         memory[EFFORT, j], memory[BEFORE, j] = given[1, j], d
         pushed, before, noise = memory[PUSHED, j], memory[PUSHED, j] - d * d, NOISE * table[VELOCITY, j] / dt
@@ -136,7 +132,6 @@ def _look(
         opposed = (
             memory[SAYS, j] >= (IN_A_ROW if abs(given[0, j]) > URGENT * table[VELOCITY, j] else AT_LEISURE)
             and memory[ANSWERED, j] < 0.0
-            and memory[OBEYED, j] < -DOUBTED * np.sqrt(pushed * memory[TURNED, j])
             and moved - memory[ANSWERED, j] ** 2 / pushed < UNEXPLAINED * (moved - late * late / max(before, 1e-300))
         )
         power, later = power + memory[ANSWERED, j], later + memory[LATER, j]
