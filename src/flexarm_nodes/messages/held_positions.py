@@ -94,7 +94,7 @@ class HeldPositions:
         if read:
             self._found[name] = position, now
         off = float(Turns([told.endless]).difference(np.array([position]), np.array([told.position]))[0])
-        if told.endless and name not in self._path:  # it rolls, as a wheel does, and the arm stays as it is
+        if read and told.endless and name not in self._path:  # it rolls, as a wheel does, and the arm stays as it is
             return
         first, self._seen = name not in self._seen, self._seen | {name}
         if abs(off) <= TOLERANCE:
