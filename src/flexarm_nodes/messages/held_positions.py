@@ -30,8 +30,8 @@ class HeldPositions:
 
     It must not if a joint that carries the arm, or lies between arm and tool, is elsewhere when it is first reported.
     Later the arm may be in motion, which is no time to leave it without joint states. Joints of ``read_joints`` keep
-    the position that was read: a later motion is reported, and never rejected. Joints that turn without end beside the
-    arm (wheels) may turn.
+    the position that was read: a later motion is reported, and never rejected. Of these, joints that turn without end
+    beside the arm (wheels) may turn.
 
     Attributes:
         reads: names of the joints whose position is read.
