@@ -256,6 +256,7 @@ class Commands:
 
     def _commanded(self, effort: Array, state: ArmState | None, friction: ArrayLike) -> Array:
         """Return a whole effort (n,) without what the drives add in a state."""
-        if not self.drives.adds or state is None:
-            return effort
-        return effort - self.drives.commanded(state.position, state.velocity, np.asarray(friction, dtype=float))
+        if self.drives.adds and state is not None:
+            added = self.drives.commanded(state.position, state.velocity, np.asarray(friction, dtype=float))
+            effort = effort - added
+        return effort if self.share.all() else np.ceil(self.share) * effort

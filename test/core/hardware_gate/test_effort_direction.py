@@ -126,6 +126,10 @@ def test_the_gate_gives_a_reversed_joint_no_effort_and_begins_anew_only_after_it
     arm.state = replace(arm.state, stamp=arm.state.stamp + round(PERIOD * 1e9))
     command = gate.on_state(arm.state)
     assert command is not None and command[1] == 0.0 and command.any()
+    model_only = model.gravity_effort(arm.state) + 1.0
+    gate._commands.law.load = lambda state: model_only  # what the arm needs at rest
+    rest = gate.rest_command()
+    assert rest is not None and rest[1] == 0.0 and rest[0] and rest[2]
     with pytest.raises(InputError, match="the wrong way.*deactivate and activate"):
         gate.acknowledge()
     gate.reset()
