@@ -213,13 +213,19 @@ def test_joints_follow_velocity_commands_in_any_order_and_bad_ones_are_refused(l
     assert not np.any(rest[-1].velocity)  # the command is 0.2 s old
 
 
-def test_joints_follow_jogs_by_velocity_or_by_way_and_bad_ones_are_refused(live, shared):
-    live.start("reference_generator", {**shared, "space": "joint_velocity", "max_acceleration": [10.0]})
+def joint_jogs(live, shared, acceleration: float):
+    """Publishers of joint states and of jogs that a node follows from its start."""
+    live.start("reference_generator", {**shared, "space": "joint_velocity", "max_acceleration": [acceleration]})
     live.listen(topics.DESIRED_JOINT_REFERENCE, JointReference)
     states, jogs = live.publisher(topics.JOINT_STATES, JointState), live.publisher(topics.JOINT_JOG, JointJog)
     live.until(lambda: jogs.get_subscription_count() > 0, "the subscription")
     live.settle()
     followed(live, states, topics.DESIRED_JOINT_REFERENCE, 5, 2)
+    return states, jogs
+
+
+def test_joints_follow_jogs_by_velocity_or_by_way_and_bad_ones_are_refused(live, shared):
+    states, jogs = joint_jogs(live, shared, 10.0)
     jogs.publish(JointJog(joint_names=["joint2"], velocities=[0.2]))
     live.handled("reference_generator")
     led = followed(live, states, topics.DESIRED_JOINT_REFERENCE, 25, 5)
@@ -255,12 +261,7 @@ def test_jogs_are_shaped_by_two_impulses_half_a_period_apart(live, shared):
 
 
 def test_displacements_are_gone_whole_or_refused(live, shared):
-    live.start("reference_generator", {**shared, "space": "joint_velocity", "max_acceleration": [100.0]})
-    live.listen(topics.DESIRED_JOINT_REFERENCE, JointReference)
-    states, jogs = live.publisher(topics.JOINT_STATES, JointState), live.publisher(topics.JOINT_JOG, JointJog)
-    live.until(lambda: jogs.get_subscription_count() > 0, "the subscription")
-    live.settle()
-    followed(live, states, topics.DESIRED_JOINT_REFERENCE, 5, 2)
+    states, jogs = joint_jogs(live, shared, 100.0)
     tick, at = 25, START.copy()
     for duration, way in ((0.1, 0.02), (0.014, -0.003), (0.055, 0.02), (0.2, -0.1)):  # of 10 ms, and between them
         jog = JointJog(joint_names=["joint3"], displacements=[way], duration=duration)
@@ -284,12 +285,7 @@ def test_displacements_are_gone_whole_or_refused(live, shared):
 
 
 def test_a_jog_that_is_shorter_than_a_sample_acts_on_one(live, shared):
-    live.start("reference_generator", {**shared, "space": "joint_velocity", "max_acceleration": [10.0]})
-    live.listen(topics.DESIRED_JOINT_REFERENCE, JointReference)
-    states, jogs = live.publisher(topics.JOINT_STATES, JointState), live.publisher(topics.JOINT_JOG, JointJog)
-    live.until(lambda: jogs.get_subscription_count() > 0, "the subscription")
-    live.settle()
-    followed(live, states, topics.DESIRED_JOINT_REFERENCE, 5, 2)
+    states, jogs = joint_jogs(live, shared, 10.0)
     for number in range(20):  # 1 kHz, of which the node has the newest
         jogs.publish(JointJog(joint_names=["joint1"], velocities=[0.2], duration=0.001))
         live.handled("reference_generator")

@@ -18,7 +18,7 @@ class ReversedMotor(Fault):
     cause = r"wrong way|velocity limit|slow|away from its reference"
     modes = ("effort",)
     pairs = nodes = drawn = False
-    late = True
+    late = True  # nothing is seen of it before the arm moves
 
     def draw(self) -> None:
         self.start, self.end = 0.0, FOREVER
