@@ -985,7 +985,7 @@ PLANTED = (
     # What drives add by themselves
     Planted(
         "the gate commands what the drives add", f"{GATE}/commands.py",
-        "if not self.drives.adds or state is None:", "if True:", "test/sim/test_drive_terms.py",
+        "if self.drives.adds and state is not None:", "if False:", "test/sim/test_drive_terms.py",
     ),
     Planted(
         "what drives add is not read from the robot description", "flexarm_core/robot/drive_terms.py",
