@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar, get_type_hints
 
@@ -133,7 +134,8 @@ def views(record: Any, *sizes: str) -> Any:
         view_state = views(State, "n")  # view_state(memory, n) -> State
 
     A record may have arrays of integers too. These lie in an array of integers: the function takes both, in the order
-    in which the record needs them. Numbers lie where the first array does.
+    in which the record needs them. Numbers lie where the first array does. A field may also be a record, whose fields
+    lie in its place; their shapes may have the numbers of that record and the sizes.
 
     In a kernel no call remains. Outside of kernels NumPy makes the views; see there :func:`allocate`, :func:`pack`, and
     ``view_state.size``, a function of the sizes and of the numbers in shapes.
@@ -141,25 +143,39 @@ def views(record: Any, *sizes: str) -> Any:
     Raises:
         NameError: a shape has a name that is no size and no field.
     """
-    hints = get_type_hints(record, include_extras=True)
-    shapes = {name: [str(size) for size in getattr(hint, "__metadata__", ())] for name, hint in hints.items()}
-    places = {name: "integers" if hints[name].__origin__ == INTEGERS else "memory" for name in shapes if shapes[name]}
-    first = next(iter(places.values()), "memory")
-    lines, counts, parts, used = list[str](), dict[str, list[str]](), list[str](), set[str]()
-    for name, shape in shapes.items():
-        used |= {one for size in shape for one in compile(size, "", "eval").co_names}
-        if unknown := used - {*sizes, *hints, "min", "max"}:
-            raise NameError(f"{record.__name__}.{name}: {', '.join(unknown)} is no size and no field")
-        array, count = places.get(name, first), " * ".join(f"({size})" for size in shape) or "1"
-        counts.setdefault(array, []).append(count)
-        parts.append(f"_{name}" if shape else name)
-        read = f"view({array}, {array}_i, ({', '.join(shape)},))" if shape else READ[hints[name]].format(array)
-        lines += [f"{parts[-1]} = {read}", f"{array}_i += {count}"]
-    begin, end = (f"{array}_i = 0" for array in counts), f"return record({', '.join(parts)})"
-    source = f"def view_{record.__name__}({', '.join((*counts, *sizes))}): {'; '.join((*begin, *lines, end))}"
-    numbers = (name for name in shapes if name in used and name not in places)
+    lines, counts, numbers, scope = list[str](), dict[str, list[str]](), list[str](), dict[str, Any](view=view)
+
+    def add(record: Any, prefix: str) -> str:
+        """Add the lines that view a record, whose names in the source begin with a prefix; return the source of it."""
+        hints = get_type_hints(record, include_extras=True)
+        shapes = {name: [str(size) for size in getattr(hint, "__metadata__", ())] for name, hint in hints.items()}
+        places = {
+            name: "integers" if hints[name].__origin__ == INTEGERS else "memory" for name in shapes if shapes[name]
+        }
+        first, parts = next(iter(places.values()), "memory"), list[str]()
+        for name, shape in shapes.items():
+            if hasattr(hints[name], "_fields"):
+                parts.append(add(hints[name], f"{prefix}{name}_"))
+                continue
+            used = {one for size in shape for one in compile(size, "", "eval").co_names}
+            if unknown := used - {*sizes, *hints, "min", "max"}:
+                raise NameError(f"{record.__name__}.{name}: {', '.join(unknown)} is no size and no field")
+            for own in (each for each in hints if each in used):
+                shape = [re.sub(rf"\b{own}\b", prefix + own, size) for size in shape]
+                numbers.extend({prefix + own} - {*numbers})
+            array, count = places.get(name, first), " * ".join(f"({size})" for size in shape) or "1"
+            counts.setdefault(array, []).append(count)
+            parts.append(f"_{prefix}{name}" if shape else prefix + name)
+            read = f"view({array}, {array}_i, ({', '.join(shape)},))" if shape else READ[hints[name]].format(array)
+            lines.extend((f"{parts[-1]} = {read}", f"{array}_i += {count}"))
+        scope[f"{prefix}record"] = record
+        return f"{prefix}record({', '.join(parts)})"
+
+    end = f"return {add(record, '')}"
+    source = f"def view_{record.__name__}({', '.join((*counts, *sizes))}): "
+    source += "; ".join((*(f"{array}_i = 0" for array in counts), *lines, end))
     source += f"\ndef size({', '.join((*sizes, *numbers))}): return {' + '.join([*counts.values()][-1])}"
-    scope = {"__name__": record.__module__, "record": record, "view": view}
+    scope["__name__"] = record.__module__
     exec(source, scope)
     compiled = Inlined(scope[f"view_{record.__name__}"])
     compiled.size = scope["size"]
@@ -178,5 +194,6 @@ def allocate(views: Any, *sizes: int) -> tuple[Any, Any]:
 
 
 def pack(record: Any, dtype: Any = np.float64) -> Any:
-    """Return the numbers and arrays of a named tuple as one flat array, in the layout of :func:`views`."""
-    return np.concatenate([np.ravel(part) for part in record]).astype(dtype)
+    """Return the numbers, arrays and records of a named tuple as one flat array, in the layout of :func:`views`."""
+    parts = [pack(part, dtype) if hasattr(part, "_fields") else np.ravel(part) for part in record]
+    return np.concatenate(parts).astype(dtype)

@@ -42,6 +42,21 @@ class Tree(NamedTuple):
     kind: Annotated[NDArray[np.int64], "width"]
 
 
+class Within(NamedTuple):
+    count: int
+    one: Annotated[Array, "count"]
+    constants: Constants
+
+
+class Both(NamedTuple):
+    tree: Tree
+    gain: float
+    states: Annotated[Array, "m", "n"]
+    again: Tree
+    state: State
+
+
+view_both, view_within = views(Both, "n", "m"), views(Within, "n")
 view_constants = views(Constants, "n")
 view_tree = views(Tree)
 view_state = views(State, "n", "m")
@@ -63,7 +78,7 @@ def inside(view, *sizes):
 
 
 state_of, constants_of = inside(view_state, "n", "m"), inside(view_constants, "n")
-tree_of = inside(view_tree, "integers")
+tree_of, both_of = inside(view_tree, "integers"), inside(view_both, "integers", "n", "m")
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 0), (2, 6), (7, 3)])
@@ -94,6 +109,23 @@ def test_integers_lie_in_an_array_of_their_own():
         assert (seen.count, seen.width, seen.gain) == (2, 1, 0.5)
         assert [seen.mass.tolist(), seen.parent.tolist(), seen.kind.tolist()] == [[3.0, 4.0], [-1, 0], [7]]
         assert seen.parent.dtype == seen.kind.dtype == np.int64
+
+
+def test_a_field_may_be_a_record_whose_shapes_have_its_own_numbers_and_the_sizes():
+    n, m = 2, 1
+    state = view_state(np.arange(float(view_state.size(n, m))), n, m)
+    one, other = Tree(2, 1, [3.0, 4.0], [-1, 0], 0.5, [7]), Tree(1, 3, [8.0], [9], 1.5, [1, 2, 3])
+    parts = (2, 1, 3.0, 4.0, 0.5), 7.0, (5.0, 6.0), (1, 3, 8.0, 1.5), pack(state)
+    memory, integers = np.hstack(parts), np.array([-1, 0, 7, 9, 1, 2, 3])
+    for seen in (view_both(memory, integers, n, m), both_of(memory, integers, n, m)):
+        for tree, known in ((seen.tree, one), (seen.again, other)):
+            assert (tree.count, tree.width, tree.gain) == (known.count, known.width, known.gain)
+            assert [part.tolist() for part in (tree.mass, tree.parent, tree.kind)] == [known[2], known[3], known[5]]
+        assert seen.gain == 7.0 and seen.states.tolist() == [[5.0, 6.0]]
+        assert seen.state.box.shape == state.box.shape and np.array_equal(pack(seen.state), pack(state))
+    within = Within(2, np.ones(2), Constants(m, False, 0.5, np.ones((1, 2)), np.ones((2, COLUMNS))))
+    assert view_within.size(n, count=2, constants_m=m, constants_soft=False) == pack(within).size
+    assert np.array_equal(view_within(pack(within), n).constants.rows, within.constants.rows)
 
 
 def test_a_shape_of_something_unknown_is_refused_where_it_is_declared():
