@@ -143,7 +143,8 @@ def views(record: Any, *sizes: str) -> Any:
     Raises:
         NameError: a shape has a name that is no size and no field.
     """
-    lines, counts, numbers, scope = list[str](), dict[str, list[str]](), list[str](), dict[str, Any](view=view)
+    lines, counts, scope = list[str](), dict[str, list[str]](), dict[str, Any](view=view)
+    numbers = dict[str, bool]()  # whether a shape has it
 
     def add(record: Any, prefix: str) -> str:
         """Add the lines that view a record, whose names in the source begin with a prefix; return the source of it."""
@@ -162,7 +163,9 @@ def views(record: Any, *sizes: str) -> Any:
                 raise NameError(f"{record.__name__}.{name}: {', '.join(unknown)} is no size and no field")
             for own in (each for each in hints if each in used):
                 shape = [re.sub(rf"\b{own}\b", prefix + own, size) for size in shape]
-                numbers.extend({prefix + own} - {*numbers})
+                numbers[prefix + own] = True
+            if not shape:
+                numbers[prefix + name] = False
             array, count = places.get(name, first), " * ".join(f"({size})" for size in shape) or "1"
             counts.setdefault(array, []).append(count)
             parts.append(f"_{prefix}{name}" if shape else prefix + name)
@@ -174,7 +177,9 @@ def views(record: Any, *sizes: str) -> Any:
     end = f"return {add(record, '')}"
     source = f"def view_{record.__name__}({', '.join((*counts, *sizes))}): "
     source += "; ".join((*(f"{array}_i = 0" for array in counts), *lines, end))
-    source += f"\ndef size({', '.join((*sizes, *numbers))}): return {' + '.join([*counts.values()][-1])}"
+    source += (
+        f"\ndef size({', '.join((*sizes, *filter(numbers.get, numbers)))}): return {' + '.join([*counts.values()][-1])}"
+    )
     scope["__name__"] = record.__module__
     exec(source, scope)
     compiled = Inlined(scope[f"view_{record.__name__}"])

@@ -43,8 +43,11 @@ class Tree(NamedTuple):
 
 
 class Within(NamedTuple):
+    unused: int
+    first: int
     count: int
     one: Annotated[Array, "count"]
+    two: Annotated[Array, "count", "first"]
     constants: Constants
 
 
@@ -123,8 +126,10 @@ def test_a_field_may_be_a_record_whose_shapes_have_its_own_numbers_and_the_sizes
             assert [part.tolist() for part in (tree.mass, tree.parent, tree.kind)] == [known[2], known[3], known[5]]
         assert seen.gain == 7.0 and seen.states.tolist() == [[5.0, 6.0]]
         assert seen.state.box.shape == state.box.shape and np.array_equal(pack(seen.state), pack(state))
-    within = Within(2, np.ones(2), Constants(m, False, 0.5, np.ones((1, 2)), np.ones((2, COLUMNS))))
-    assert view_within.size(n, count=2, constants_m=m, constants_soft=False) == pack(within).size
+    within = Within(
+        9, 3, 2, np.ones(2), np.ones((2, 3)), Constants(m, False, 0.5, np.ones((1, 2)), np.ones((2, COLUMNS)))
+    )
+    assert view_within.size(n, 3, 2, constants_m=m, constants_soft=False) == pack(within).size, "in the order of fields"
     assert np.array_equal(view_within(pack(within), n).constants.rows, within.constants.rows)
 
 
