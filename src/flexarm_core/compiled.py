@@ -161,7 +161,7 @@ def views(record: Any, *sizes: str) -> Any:
             used = {one for size in shape for one in compile(size, "", "eval").co_names}
             if unknown := used - {*sizes, *hints, "min", "max"}:
                 raise NameError(f"{record.__name__}.{name}: {', '.join(unknown)} is no size and no field")
-            for own in (each for each in hints if each in used):
+            for own in (each for each in hints if each in used and not shapes[each]):  # an array may be named as a size
                 shape = [re.sub(rf"\b{own}\b", prefix + own, size) for size in shape]
                 numbers[prefix + own] = True
             if not shape:

@@ -152,6 +152,16 @@ def test_no_call_remains_in_a_kernel_and_nothing_compiles_outside_of_one():
     assert progress.compiled == before
 
 
+class Bodies(NamedTuple):
+    bodies: Annotated[Array, "bodies", 3]
+    one: Annotated[Array, "bodies"]
+
+
+def test_an_array_may_have_the_name_of_a_size():
+    memory, seen = allocate(views(Bodies, "bodies"), 4)
+    assert memory.size == 16 and seen.bodies.shape == (4, 3) and seen.one.shape == (4,)
+
+
 DECLARED = """
 from typing import Annotated, NamedTuple
 import numpy as np
