@@ -10,51 +10,71 @@ proximal term ``mu (lambda - center)^2 / 2`` keeps the step defined if too few j
 from __future__ import annotations
 
 import math
+from typing import Annotated, NamedTuple
 
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import inlined_kernel, kernel, views
 from flexarm_core.types import Array
 
 HARD, SOFT = 1e-10, 1e-3  # proximal term, and weight of the objective relative to infeasible (soft) rows
 PASSES, LOOKS = 40, 50  # maximum number of Newton steps, and of evaluations per line search
 
 
-@kernel
-def _gradient(
-    G: Array, goal: Array, rows: int, y: Array, low: Array, high: Array, lam: Array, center: Array, mu: Array,
-    u: Array, out: Array,
-) -> float:  # fmt: skip
-    """Write the minimizer over the box to ``u`` and the dual gradient to ``out``; return its largest element."""
-    n = u.shape[0]
+class Box(NamedTuple):
+    """The program, its solution, and the memory of the solver; up to six rows are in use, counted from the first."""
+
+    G: Annotated[Array, 6, "n"]  # rows
+    goal: Annotated[Array, 6]  # right-hand sides
+    low: Annotated[Array, "n"]  # lower bounds
+    high: Annotated[Array, "n"]  # upper bounds
+    u: Annotated[Array, "n"]  # solution
+    lam: Annotated[Array, 6]  # multipliers
+    center: Annotated[Array, 6]  # of the proximal term
+    mu: Annotated[Array, 6]  # its weights
+    g: Annotated[Array, 6]  # dual gradient
+    p: Annotated[Array, 6]  # Newton step of the multipliers
+    B: Annotated[Array, 6, 6]  # Cholesky factor of the dual Hessian
+    way: Annotated[Array, "n"]  # motion of ``u`` along the step, as far as no bound holds it
+    value: Annotated[Array, "n"]  # ``u`` without bounds
+
+
+view_box = views(Box, "n")
+
+
+@inlined_kernel
+def _gradient(box: Box, rows: int, y: Array) -> float:
+    """Compute the minimizer ``u`` over the box and the dual gradient ``g``; return its largest element."""
+    n = box.u.shape[0]
     for i in range(n):
         value = -y[i]
         for k in range(rows):
-            value += lam[k] * G[k, i]
-        u[i] = min(max(value, low[i]), high[i])
+            value += box.lam[k] * box.G[k, i]
+        box.u[i] = min(max(value, box.low[i]), box.high[i])
     largest = 0.0
     for k in range(rows):
-        value = goal[k] - mu[k] * (lam[k] - center[k])
+        value = box.goal[k] - box.mu[k] * (box.lam[k] - box.center[k])
         for i in range(n):
-            value -= G[k, i] * u[i]
-        out[k] = value
+            value -= box.G[k, i] * box.u[i]
+        box.g[k] = value
         largest = max(largest, abs(value))
     return largest
 
 
-@kernel
-def _newton(G: Array, rows: int, low: Array, high: Array, u: Array, mu: Array, g: Array, B: Array, p: Array) -> None:
+@inlined_kernel
+def _newton(box: Box, rows: int) -> None:
     """Solve ``(G D G^T + mu) p = g`` by Cholesky; ``D`` selects the joints that are not at a bound."""
-    n = u.shape[0]
+    G, B, p = box.G, box.B, box.p
+    n = box.u.shape[0]
     for j in range(rows):
         for k in range(j + 1):
-            total = mu[j] if j == k else 0.0
+            total = box.mu[j] if j == k else 0.0
             for i in range(n):
-                if low[i] < u[i] < high[i]:
+                if box.low[i] < box.u[i] < box.high[i]:
                     total += G[j, i] * G[k, i]
             for i in range(k):
                 total -= B[j, i] * B[k, i]
             B[j, k] = math.sqrt(max(total, 1e-30)) if j == k else total / B[k, k]
     for j in range(rows):
-        total = g[j]
+        total = box.g[j]
         for i in range(j):
             total -= B[j, i] * p[i]
         p[j] = total / B[j, j]
@@ -65,27 +85,25 @@ def _newton(G: Array, rows: int, low: Array, high: Array, u: Array, mu: Array, g
         p[j] = total / B[j, j]
 
 
-@kernel
-def _line_search(
-    G: Array, goal: Array, rows: int, y: Array, low: Array, high: Array, lam: Array, center: Array, mu: Array, p: Array,
-    slope: float, way: Array, value: Array,
-) -> float:  # fmt: skip
+@inlined_kernel
+def _line_search(box: Box, rows: int, y: Array, slope: float) -> float:
     """Find the zero of the slope of the dual along ``p``, which is piecewise linear and falls from ``slope`` at 0."""
+    p, way, value = box.p, box.way, box.value
     n = way.shape[0]
     fixed, rate = 0.0, 0.0
     for k in range(rows):
-        fixed += p[k] * (goal[k] - mu[k] * (lam[k] - center[k]))
-        rate += p[k] * p[k] * mu[k]
+        fixed += p[k] * (box.goal[k] - box.mu[k] * (box.lam[k] - box.center[k]))
+        rate += p[k] * p[k] * box.mu[k]
     for i in range(n):
         way[i], value[i] = 0.0, -y[i]
         for k in range(rows):
-            way[i] += p[k] * G[k, i]
-            value[i] += lam[k] * G[k, i]
+            way[i] += p[k] * box.G[k, i]
+            value[i] += box.lam[k] * box.G[k, i]
     left, right, at_left, at_right, a = 0.0, math.inf, slope, 0.0, 1.0
     for _ in range(LOOKS):
         now = fixed - a * rate
         for i in range(n):
-            now -= way[i] * min(max(value[i] + a * way[i], low[i]), high[i])
+            now -= way[i] * min(max(value[i] + a * way[i], box.low[i]), box.high[i])
         if abs(now) <= 1e-3 * slope:
             break
         if now > 0.0:
@@ -100,37 +118,25 @@ def _line_search(
 
 
 @kernel
-def nearest_in_box(
-    G: Array, goal: Array, rows: int, soft: int, y: Array, low: Array, high: Array, memory: Array, tolerance: float,
-    u: Array,
-) -> bool:  # fmt: skip
-    """Find the point ``u`` (n,) of the box nearest to ``-y`` that satisfies the rows; soft rows as closely as possible.
+def nearest_in_box(box: Box, rows: int, soft: int, y: Array, tolerance: float) -> bool:
+    """Find the point ``u`` of the box nearest to ``-y`` that satisfies the rows; soft rows as closely as possible.
 
     Args:
-        G: (6, n) rows.
-        goal: (6,) right-hand sides.
-        rows: number of rows in use, counted from the first.
+        box: the program; its solution is written.
+        rows: number of rows in use.
         soft: number of soft rows, which are the last of these.
         y: (n,) negative of the desired point.
-        low: (n,) lower bounds.
-        high: (n,) upper bounds.
-        memory: (72 + 2 n,) work array.
         tolerance: largest error of a hard row.
-        u: (n,) output.
 
     Returns:
         Whether the hard rows are satisfied.
     """
-    lam, center = view(memory, 0, (6,)), view(memory, 6, (6,))
-    n = u.shape[0]
-    g, p = view(memory, 12, (6,)), view(memory, 18, (6,))
-    way, value = view(memory, 72, (n,)), view(memory, 72 + n, (n,))
-    B, mu = view(memory, 30, (6, 6)), view(memory, 66, (6,))
+    lam, center, mu, g, p = box.lam, box.center, box.mu, box.g, box.p
     for k in range(6):
         lam[k], center[k], mu[k] = 0.0, 0.0, HARD if k < rows - soft else SOFT
     error = 0.0
     for _ in range(PASSES):
-        largest = _gradient(G, goal, rows, y, low, high, lam, center, mu, u, g)
+        largest = _gradient(box, rows, y)
         if largest <= 0.1 * tolerance:
             error = 0.0
             for k in range(rows - soft):
@@ -138,44 +144,44 @@ def nearest_in_box(
                 center[k] = lam[k]
             if error <= tolerance:
                 break
-            largest = _gradient(G, goal, rows, y, low, high, lam, center, mu, u, g)
-        if soft == 0 and _out_of_reach(G, goal, rows, low, high, lam):
+            largest = _gradient(box, rows, y)
+        if soft == 0 and _out_of_reach(box, rows):
             break
-        _newton(G, rows, low, high, u, mu, g, B, p)
+        _newton(box, rows)
         slope = 0.0
         for k in range(rows):
             slope += p[k] * g[k]
         if not slope > 0.0:
             break
-        a = _line_search(G, goal, rows, y, low, high, lam, center, mu, p, slope, way, value)
+        a = _line_search(box, rows, y, slope)
         for k in range(rows):
             lam[k] += a * p[k]
-    return _hard_error(G, goal, rows - soft, u) <= tolerance
+    return _hard_error(box, rows - soft) <= tolerance
 
 
-@kernel
-def _out_of_reach(G: Array, goal: Array, rows: int, low: Array, high: Array, lam: Array) -> bool:
+@inlined_kernel
+def _out_of_reach(box: Box, rows: int) -> bool:
     """Return whether the multipliers prove infeasibility: ``lam . goal > max lam . G u`` over the box (Farkas)."""
     excess, size = 0.0, 0.0
     for k in range(rows):
-        excess += lam[k] * goal[k]
-        size += abs(lam[k])
-    for i in range(low.shape[0]):
+        excess += box.lam[k] * box.goal[k]
+        size += abs(box.lam[k])
+    for i in range(box.low.shape[0]):
         pull = 0.0
         for k in range(rows):
-            pull += lam[k] * G[k, i]
+            pull += box.lam[k] * box.G[k, i]
         if pull != 0.0:
-            excess -= pull * (high[i] if pull > 0.0 else low[i])
+            excess -= pull * (box.high[i] if pull > 0.0 else box.low[i])
     return excess > 1e-9 * size
 
 
-@kernel
-def _hard_error(G: Array, goal: Array, rows: int, u: Array) -> float:
+@inlined_kernel
+def _hard_error(box: Box, rows: int) -> float:
     """Return the largest error of the first ``rows`` rows."""
     largest = 0.0
     for k in range(rows):
-        value = goal[k]
-        for i in range(u.shape[0]):
-            value -= G[k, i] * u[i]
+        value = box.goal[k]
+        for i in range(box.u.shape[0]):
+            value -= box.G[k, i] * box.u[i]
         largest = max(largest, abs(value))
     return largest

@@ -21,7 +21,7 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.box import nearest_in_box
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.plan import view_plan
-from flexarm_core.ik_redundancy.step import resolve
+from flexarm_core.ik_redundancy.step import Task, resolve
 from flexarm_core.types import Array
 
 TOLERANCE = 1e-11  # [m] largest error of a feasible row
@@ -86,11 +86,12 @@ def _highest(distance: float, v: float, A: float, dt: float) -> float:
 
 
 @kernel
-def displacement_bounds(limits: Array, q: Array, v: Array, dt: float, lo: Array, hi: Array) -> None:
-    """Compute the interval of displacements ``[lo, hi]`` (n,) of one sample at positions ``q``, velocities ``v`` (n,).
+def displacement_bounds(limits: Array, q: Array, v: Array, dt: float, bounds: Array) -> None:
+    """Compute smallest and largest displacements ``bounds`` (2, n) of one sample at positions and velocities (n,).
 
     A joint beyond a limit is brought back as fast as its acceleration limit allows. ``limits``: (4, n).
     """
+    lo, hi = bounds[0], bounds[1]
     for i in range(q.shape[0]):
         V, A = limits[2, i] * (1.0 - EXACT), limits[3, i] * (1.0 - EXACT)
         if limits[3, i] < math.inf:
@@ -106,31 +107,26 @@ def displacement_bounds(limits: Array, q: Array, v: Array, dt: float, lo: Array,
 
 
 @kernel
-def limited_step(
-    J: Array, t: Array, offset: Array, gain: float, plan: Array, lo: Array, hi: Array, share: Array, out: Array
-) -> float:
-    """Solve the step within ``lo <= dtheta <= hi``.
+def limited_step(task: Task, gain: float, plan: Array, bounds: Array, share: Array, out: Array) -> float:
+    """Solve the step within bounds.
 
     Args:
-        J: (6, n) Jacobian.
-        t: (6,) dX.
-        offset: (n,) theta - theta_0.
-        gain: share of the distance to the minimizer of the objective that is covered in this step.
+        task: see :func:`resolve`; its Jacobian has six rows.
+        gain: see there.
         plan: settings of the step.
-        lo: (n,) smallest displacement [rad | m].
-        hi: (n,) largest displacement [rad | m].
+        bounds: (2, n) smallest and largest displacements [rad | m].
         share: (2, 6) output: for each row of J, the share realized after singularity handling, and after limits.
         out: (n,) output: dtheta.
 
     Returns:
         The smallest norm of a row after orthogonalization, before limits [m].
     """
-    n = out.shape[0]
+    n, J, lo, hi = out.shape[0], task.J, bounds[0], bounds[1]
     step = view_plan(plan, n)
     rows, w = step.rows, step.weights
     for row in range(6):
         step.share[row] = 1.0
-    least = resolve(J, t, offset, gain, plan, w, out)
+    least = resolve(task, gain, plan, w, out)
     inside = True
     for i in range(n):
         inside = inside and lo[i] <= out[i] <= hi[i]
@@ -148,27 +144,27 @@ def limited_step(
     for i in range(n):
         active[i] = w[i] if w[i] > 0.0 else COSTLESS
     if step.free[0] > 0.0:
-        resolve(J, wanted, offset, gain, plan, active, out)
+        resolve(Task(J, wanted, task.offset), gain, plan, active, out)
     # Use the orthogonalized rows: a row is short in a singular direction of the arm, so that it is the first row of its
     # level to be reduced.
     F, remaining, takes, label = step.A, step.remaining, step.takes, step.label
-    low, high, u, G, goal = step.low, step.high, step.u, step.G, step.goal
-    y, near, work = step.pull, step.near, step.box
+    box, y, near = step.box, step.pull, step.near
+    u, G, goal = box.u, box.G, box.goal
     for i in range(n):
-        low[i], high[i], u[i] = lo[i] / active[i], hi[i] / active[i], out[i] / active[i]
-        y[i] = gain * offset[i] / active[i] if w[i] > 0.0 else 0.0
+        box.low[i], box.high[i], u[i] = lo[i] / active[i], hi[i] / active[i], out[i] / active[i]
+        y[i] = gain * task.offset[i] / active[i] if w[i] > 0.0 else 0.0
     for k in range(rows):
         goal[k] = 0.0
         for i in range(n):
             G[k, i] = (max(remaining[k], SHORT) if takes[k] > 0.0 else 0.0) * F[k, i]
             goal[k] += G[k, i] * u[i]
-    if not nearest_in_box(G, goal, rows, 0, y, low, high, work, TOLERANCE, u):
+    if not nearest_in_box(box, rows, 0, y, TOLERANCE):
         first = 0
         while first < rows:
             end = first + 1
             while end < rows and step.level[end] == step.level[first]:
                 end += 1
-            if not nearest_in_box(G, goal, end, 0, y, low, high, work, TOLERANCE, u):
+            if not nearest_in_box(box, end, 0, y, TOLERANCE):
                 for k in range(first, end):  # weigh errors in tool coordinates
                     row = int(step.row[int(label[k])])
                     scale = step.scale[int(label[k])] if takes[k] > 0.0 else 0.0
@@ -178,10 +174,10 @@ def limited_step(
                 for _ in range(4):  # start from the last result, because the objective must not count here
                     for i in range(n):
                         near[i] = -u[i]
-                    nearest_in_box(G, goal, end, end - first, near, low, high, work, TOLERANCE, u)
+                    nearest_in_box(box, end, end - first, near, TOLERANCE)
                 for i in range(n):
                     near[i] = -u[i]
-                nearest_in_box(G, goal, first, 0, near, low, high, work, TOLERANCE, u)
+                nearest_in_box(box, first, 0, near, TOLERANCE)
                 for k in range(first, end):
                     goal[k] = 0.0
                     for i in range(n):

@@ -385,6 +385,7 @@ class PathPlanner:
             replace(self.config, given_up="hold"),
         ]
         plans = [way.plan(self.chain.n, axes) for way in ways[: 3 if allow_dropped else 2]]
+        roots = [view_plan(plan, self.chain.n).weights for plan in plans]
         limits, (memory, tracked) = self._inset(start), allocate(view_track, self.chain.n)
         positions, rotations = path.poses(base)
         points = [(base[i], positions[i], rotations[i]) for i in range(len(base) - 1, -1, -1)]
@@ -395,8 +396,8 @@ class PathPlanner:
             aim = objective(s)
             weights, origin = quadratic_form(aim, q)
             gain = 1.0 if gain_length == 0.0 else -math.expm1(-(s - at) / gain_length)
-            for plan in plans:
-                view_plan(plan, self.chain.n).weights[:] = weight_roots(weights)
+            for plan, root in zip(plans, roots, strict=True):
+                root[:] = weight_roots(weights)
                 there, share = np.clip(q + rate * (s - at), limits[0], limits[1]), np.empty((2, 6))
                 least = reach(self.chain.links, limits, plan, p, R, origin, gain, 1.0, share, memory, there)
                 error = np.where(axes, tracked.error, 0.0)

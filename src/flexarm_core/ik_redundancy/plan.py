@@ -11,6 +11,7 @@ import numpy as np
 from flexarm_core.compiled import allocate, views
 from flexarm_core.entrance import ANY, finite, integers
 from flexarm_core.errors import ConfigError, InputError
+from flexarm_core.ik_redundancy.box import Box
 from flexarm_core.types import Array
 
 
@@ -41,14 +42,9 @@ class Plan(NamedTuple):
     others: Annotated[Array, 6, "n"]  # such rows, for the other joints
     wanted: Annotated[Array, 6]  # motion of each row of the Jacobian without limits
     active: Annotated[Array, "n"]  # K^-1/2 while limits are active
-    low: Annotated[Array, "n"]  # lower bounds, weighted
-    high: Annotated[Array, "n"]  # upper bounds, weighted
-    u: Annotated[Array, "n"]  # solution within the bounds, weighted
-    G: Annotated[Array, 6, "n"]  # rows of the problem within the bounds
-    goal: Annotated[Array, 6]  # demands of these rows
     pull: Annotated[Array, "n"]  # weighted distance to the minimizer of the objective
     near: Annotated[Array, "n"]  # point to stay near to
-    box: Annotated[Array, "72 + 2 * n"]  # work array of nearest_in_box
+    box: Box  # the problem within the bounds, weighted
 
 
 view_plan = views(Plan, "n")

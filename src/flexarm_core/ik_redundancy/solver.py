@@ -16,7 +16,7 @@ from flexarm_core.ik_redundancy.chain import Chain, build_chain, tool_kinematics
 from flexarm_core.ik_redundancy.config import ROW_NAMES, RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.objectives import Objective, Quadratic, quadratic_form
-from flexarm_core.ik_redundancy.plan import view_plan, weight_roots
+from flexarm_core.ik_redundancy.plan import Plan, view_plan, weight_roots
 from flexarm_core.ik_redundancy.sample import ROTATION, Request, advance, brake, follow, view_request
 from flexarm_core.ik_redundancy.tracking import TrackMemory, view_track
 from flexarm_core.kernels.orthogonal_rows import EPSILON, orthogonalise_rows
@@ -146,7 +146,7 @@ class RedundancySolver:
         config.plan(n)
         config.origin_from(np.zeros(n))
         self._config = config
-        self._plans: dict[bytes, Array] = {}
+        self._plans: dict[bytes, tuple[Array, Plan]] = {}
         if self._begin is not None:
             self._objective = config.objective_of(self.chain, self._begin, self._first)
 
@@ -319,12 +319,12 @@ class RedundancySolver:
         key = axes.tobytes()
         known = key in self._plans
         if not known:
-            self._plans[key] = self._config.plan(self.chain.n, axes)
-        plan = self._plans[key]
+            plan = self._config.plan(self.chain.n, axes)
+            self._plans[key] = plan, view_plan(plan, self.chain.n)
+        plan, step = self._plans[key]
         if known and isinstance(self._objective, Quadratic):
             return plan, self._objective.origin
         weights, origin = quadratic_form(self._objective, self.position)
-        step = view_plan(plan, self.chain.n)
         step.weights[:], step.free[:] = weight_roots(weights), (weights == 0.0).any()
         return plan, origin
 

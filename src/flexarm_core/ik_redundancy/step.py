@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,6 +40,14 @@ from flexarm_core.types import Array
 
 LANES = 32  # steps side by side: their rows fit into the fastest cache
 NOTHING = 1e-12  # norm below which the remainder of a dependent row is rounding noise
+
+
+class Task(NamedTuple):
+    """What a step shall do."""
+
+    J: Array  # (m, n) Jacobian
+    t: Array  # (m,) dX
+    offset: Array  # (n,) theta - theta_0
 
 
 class RedundancyStep:
@@ -212,18 +221,16 @@ def redundancy_step(J: Array, t: Array, offset: Array, plan: Array, out: Array) 
     step = view_plan(plan, out.shape[0])
     for row in range(6):
         step.share[row] = 1.0
-    resolve(J, t, offset, 1.0, plan, step.weights, out)
+    resolve(Task(J, t, offset), 1.0, plan, step.weights, out)
 
 
 @kernel
-def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Array, out: Array) -> float:
+def resolve(task: Task, gain: float, plan: Array, w: Array, out: Array) -> float:
     """Solve for the rows of the plan; return the smallest norm of a row after orthogonalization [m].
 
     Args:
-        J: (m, n) Jacobian.
-        t: (m,) dX.
-        offset: (n,) theta - theta_0.
-        gain: share of the distance to the minimizer of the objective that is covered in this step.
+        task: the rows and the distance to the minimizer of the objective.
+        gain: share of that distance that is covered in this step.
         plan: settings of the step; its work array gets the share of each row of J.
         w: (n,) K^-1/2; negative for a joint without cost.
         out: (n,) output: dtheta.
@@ -233,18 +240,18 @@ def resolve(J: Array, t: Array, offset: Array, gain: float, plan: Array, w: Arra
     rows, threshold, band, hold = step.rows, step.threshold, step.band, step.hold
     A, b, label, square, y = step.A, step.b, step.label, step.square, step.y
     for i in range(n):
-        y[i] = offset[i] / w[i] if w[i] > 0.0 else 0.0
+        y[i] = task.offset[i] / w[i] if w[i] > 0.0 else 0.0
     for k in range(rows):
         row, scale = int(step.row[k]), step.scale[k]
         norm = 0.0
         for i in range(n):
-            part = scale * J[row, i] * max(w[i], 0.0)
+            part = scale * task.J[row, i] * max(w[i], 0.0)
             A[k, i] = part
             norm += part * part
-        b[k], label[k], square[k] = scale * t[row], k, norm
+        b[k], label[k], square[k] = scale * task.t[row], k, norm
         step.share[row] = 1.0
     if step.free[0] > 0.0:
-        _eliminate_free(J, w, step)
+        _eliminate_free(task.J, w, step)
     least = np.inf
     for k in range(rows):
         # the row of this level with the largest remaining norm

@@ -24,7 +24,7 @@ from flexarm_core.ik_redundancy.chain import tool_kinematics
 from flexarm_core.ik_redundancy.limits import displacement_bounds, limited_step
 from flexarm_core.ik_redundancy.plan import view_plan
 from flexarm_core.ik_redundancy.rows import turn_rows, turned, turned_vector
-from flexarm_core.ik_redundancy.step import resolve
+from flexarm_core.ik_redundancy.step import Task, resolve
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.kernels.rotations import rotation_error
 from flexarm_core.types import Array
@@ -48,10 +48,8 @@ class TrackMemory(NamedTuple):
     R0: Annotated[Array, 3, 3]  # tool rotation at the start of the sample
     t: Annotated[Array, 6]  # displacement of the tool, along rotated rows
     turn: Annotated[Array, 3]  # rotation error [rad]
-    lo: Annotated[Array, "n"]  # smallest displacements of the sample
-    hi: Annotated[Array, "n"]  # largest displacements of the sample
-    low: Annotated[Array, "n"]  # smallest displacements that remain
-    high: Annotated[Array, "n"]  # largest displacements that remain
+    bounds: Annotated[Array, 2, "n"]  # smallest and largest displacements of the sample
+    left: Annotated[Array, 2, "n"]  # those that remain
     offset: Annotated[Array, "n"]  # distance to the minimizer of the objective
     x: Annotated[Array, "n"]  # joint positions after the sample
     d: Annotated[Array, "n"]  # joint displacement of one step
@@ -134,9 +132,9 @@ def track(
     dt, gain, corrections = settings[0], settings[1], int(settings[2])
     m, step = view_track(memory, n), view_plan(plan, n)
     p, R, J, p0, R0, t, turn = m.p, m.R, m.J, m.p0, m.R0, m.t, m.turn
-    lo, hi, low, high, offset, x, d = m.lo, m.hi, m.low, m.high, m.offset, m.x, m.d
+    bounds, left, offset, x, d = m.bounds, m.left, m.offset, m.x, m.d
     goal, Q, pose, H = m.goal, m.Q, m.pose, m.H
-    displacement_bounds(limits, q, v, dt, lo, hi)
+    displacement_bounds(limits, q, v, dt, bounds)
     tool_kinematics(links, q, p0, R0, J)
     rotation_error(rotation, R0, turn)
     turn_rows(J, plan, m.A, m.length, Q)
@@ -156,13 +154,13 @@ def track(
         for i in range(n):
             offset[i] = 0.0
         turned_vector(Q, pose, goal)
-        resolve(H, goal, offset, 0.0, plan, step.weights, d)
+        resolve(Task(H, goal, offset), 0.0, plan, step.weights, d)
         catch = _catch_up(limits, d, dt, m.begun)
         for k in range(6):
             t[k] -= (1.0 - catch) * goal[k]
     for i in range(n):
         offset[i] = q[i] - origin[i]
-    least = limited_step(H, t, offset, gain, plan, lo, hi, share, out)
+    least = limited_step(Task(H, t, offset), gain, plan, bounds, share, out)
     for k in range(6):
         goal[k] = 0.0
         for i in range(n):
@@ -170,7 +168,7 @@ def track(
     for _ in range(corrections):
         for i in range(n):
             x[i] = q[i] + out[i]
-            low[i], high[i], offset[i] = lo[i] - out[i], hi[i] - out[i], x[i] - origin[i]
+            left[0, i], left[1, i], offset[i] = bounds[0, i] - out[i], bounds[1, i] - out[i], x[i] - origin[i]
         tool_kinematics(links, x, p, R, J)
         rotation_error(R, R0, turn)
         for k in range(3):
@@ -179,9 +177,9 @@ def track(
         turned_vector(Q, pose, t)
         for k in range(6):  # correct only rows that are not damped; a damped row is corrected in later samples
             t[k] = goal[k] - t[k] if share[0, k] == 1.0 else 0.0
-        limited_step(H, t, offset, gain if gain == 1.0 else 0.0, plan, low, high, m.later, d)
+        limited_step(Task(H, t, offset), gain if gain == 1.0 else 0.0, plan, left, m.later, d)
         for i in range(n):
-            out[i] += min(max(d[i], low[i]), high[i])
+            out[i] += min(max(d[i], left[0, i]), left[1, i])
     for i in range(n):
         x[i] = q[i] + out[i]
     tool_kinematics(links, x, p, R, J)
@@ -266,7 +264,7 @@ def reach(
     """
     n = q.shape[0]
     m, step = view_track(memory, n), view_plan(plan, n)
-    p, R, J, t, turn, lo, hi, offset, d = m.p, m.R, m.J, m.t, m.turn, m.lo, m.hi, m.offset, m.d
+    p, R, J, t, turn, bounds, offset, d = m.p, m.R, m.J, m.t, m.turn, m.bounds, m.offset, m.d
     least, before = 0.0, math.inf
     for passed in range(REACH_PASSES):
         tool_kinematics(links, q, p, R, J)
@@ -282,20 +280,11 @@ def reach(
             break
         before = size
         for i in range(n):
-            lo[i] = min(max(limits[0, i] - q[i], -cap), 0.0)
-            hi[i] = max(min(limits[1, i] - q[i], cap), 0.0)
+            bounds[0, i] = min(max(limits[0, i] - q[i], -cap), 0.0)
+            bounds[1, i] = max(min(limits[1, i] - q[i], cap), 0.0)
             offset[i] = q[i] - origin[i]
-        least = limited_step(
-            J,
-            t,
-            offset,
-            gain if passed < OBJECTIVE_PASSES and (passed == 0 or gain == 1.0) else 0.0,
-            plan,
-            lo,
-            hi,
-            share,
-            d,
-        )
+        now = gain if passed < OBJECTIVE_PASSES and (passed == 0 or gain == 1.0) else 0.0
+        least = limited_step(Task(J, t, offset), now, plan, bounds, share, d)
         for i in range(n):
             q[i] += d[i]
     return least

@@ -7,16 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexarm_core.ik_redundancy.box import nearest_in_box
+from flexarm_core.compiled import allocate
+from flexarm_core.ik_redundancy.box import nearest_in_box, view_box
 
 
 def nearest(rows, goal, y, low, high, soft=0, tolerance=1e-11):
     """Point and whether the hard rows hold."""
     n = len(y)
-    G, wanted, u = np.zeros((6, n)), np.zeros(6), np.empty(n)
-    G[: len(rows)], wanted[: len(rows)] = rows, goal
-    holds = nearest_in_box(G, wanted, len(rows), soft, y, low, high, np.zeros(72 + 2 * n), tolerance, u)
-    return u, holds
+    _, box = allocate(view_box, n)
+    box.G[: len(rows)], box.goal[: len(rows)], box.low[:], box.high[:] = rows, goal, low, high
+    holds = nearest_in_box(box, len(rows), soft, y, tolerance)
+    return box.u, holds
 
 
 def random_problem(rng, rows=None):

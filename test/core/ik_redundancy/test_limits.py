@@ -12,21 +12,21 @@ from flexarm_core.errors import ConfigError
 from flexarm_core.hardware_gate.limits import JointLimits, acceleration_bounds
 from flexarm_core.ik_redundancy.limits import MotionLimits, displacement_bounds, limited_step
 from flexarm_core.ik_redundancy.plan import make_plan
-from flexarm_core.ik_redundancy.step import RedundancyStep
+from flexarm_core.ik_redundancy.step import RedundancyStep, Task
 
 LEVELS = [[0, 1, 2], [3, 4, 5]]
 
 
 def bounds_of(limits, q, v, dt):
-    lo, hi = np.empty(len(q)), np.empty(len(q))
-    displacement_bounds(limits.table(), np.array(q, dtype=float), np.array(v, dtype=float), dt, lo, hi)
-    return lo, hi
+    bounds = np.empty((2, len(q)))
+    displacement_bounds(limits.table(), np.array(q, dtype=float), np.array(v, dtype=float), dt, bounds)
+    return bounds
 
 
 def limited(J, t, offset, weights, lo, hi, levels=LEVELS, gain=1.0, **way):
     """Displacement and shares (2, 6)."""
     share, out = np.empty((2, 6)), np.empty(J.shape[1])
-    limited_step(J, t, offset, gain, make_plan(weights, levels, **way), lo, hi, share, out)
+    limited_step(Task(J, t, offset), gain, make_plan(weights, levels, **way), np.array((lo, hi)), share, out)
     return out, share
 
 
