@@ -13,7 +13,6 @@ import pinocchio
 import scipy.linalg
 from chain import arm_urdf
 
-from flexarm_core.flexible_dynamics import integration
 from flexarm_core.flexible_dynamics.beam import Load, beam_modes
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.arm_model import ArmModel
@@ -77,13 +76,13 @@ def energy_drift() -> list[Figure]:
     model.tree.C[:], model.tree.damping[:], model.tree.friction[:] = 0.0, 0.0, 0.0
     drifts = {}
     for h in (2.5e-4, 1.25e-4):
-        x, v, work = np.zeros(model.size), np.zeros(model.size), np.empty((6, model.size))
+        x, v = np.zeros(model.size), np.zeros(model.size)
         v[model.actuated] = 0.5, 0.3, -0.6
         x[model.actuated[2]] = 0.5
         start, kinetic, drift = model.energy(x, v), 0.0, 0.0
         for _ in range(50):
             effort = np.zeros(len(model.hinge_names))
-            integration.runge_kutta(*model.arrays, x, v, effort, h, round(0.02 / h), work)
+            model.integrate(x, v, effort, h, round(0.02 / h))
             kinetic = max(kinetic, 0.5 * v @ model.mass_matrix(x) @ v)
             drift = max(drift, abs(model.energy(x, v) - start))
         drifts[h] = drift / kinetic
@@ -176,12 +175,12 @@ def slew(model: FlexibleModel, held: bool) -> tuple[Array, float]:
 
     With ``held`` torques are constant over each tick, as the simulated plant has them; else each step has its mean.
     """
-    x, v, work = np.zeros(model.size), np.zeros(model.size), np.empty((6, model.size))
+    x, v = np.zeros(model.size), np.zeros(model.size)
     tip, deflection, parts = [model.frame_motion("tool0", x, v).position], 0.0, 1 if held else 8
     for tick in range(TICKS):
         for part in range(parts):
             effort, h = slew_torque((tick + (part + 0.5) / parts) * TICK), TICK / parts
-            integration.runge_kutta(*model.arrays, x, v, effort, h / (8 // parts), 8 // parts, work)
+            model.integrate(x, v, effort, h / (8 // parts), 8 // parts)
         rigid = x.copy()
         rigid[model.modal] = 0.0
         tip.append(model.frame_motion("tool0", x, v).position)

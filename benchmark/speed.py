@@ -17,6 +17,7 @@ from table import costs, versus
 from flexarm_core.flexible_dynamics import integration, recursion
 from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
 from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.flexible_dynamics.tree import view_workspace
 from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig
 from flexarm_core.types import ArmState, Array, FlexibleState, JointReference
 from flexarm_tools.metrics.figures import Figure, parse_goal
@@ -33,8 +34,7 @@ def state_of(model: FlexibleModel) -> tuple[Array, Array, Array]:
 def recursion_call(model: FlexibleModel) -> Callable[[], None]:
     """The compiled recursion alone, at a random state."""
     x, v, effort = state_of(model)
-    acceleration = np.empty(model.size)
-    return lambda: recursion.forward_dynamics(*model.arrays, x, v, effort, acceleration)
+    return lambda: recursion.forward_dynamics(*model.arrays, x, v, effort)
 
 
 def aba_ratios() -> list[Figure]:
@@ -174,11 +174,12 @@ def fall(model: FlexibleModel, integrate: Any, step: float, per_sample: int) -> 
     """Tip (T, 2) of the falling chain over 1 s, a sample every ``per_sample`` steps, and CPU time for a ms [s]."""
     x, v, effort = np.zeros(model.size), np.zeros(model.size), np.zeros(len(model.hinge_names))
     x[: len(effort)] = CHAIN_ANGLE
-    work, took, tip = np.zeros((6, model.size)), 0.0, [model.frame_motion("tool0", x, v).position[:2]]
+    took, tip, state = 0.0, [model.frame_motion("tool0", x, v).position[:2]], view_workspace(model.arrays[2])
     for _ in range(round(1.0 / (step * per_sample))):
         began = time.thread_time()
-        integrate(*model.arrays, x, v, effort, step, per_sample, work)
+        integrate(*model.arrays, effort, step, per_sample)
         took += time.thread_time() - began
+        x, v = state.x.copy(), state.v.copy()
         tip.append(model.frame_motion("tool0", x, v).position[:2])
     return np.array(tip), took / 1e3
 

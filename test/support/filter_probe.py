@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from flexarm_core.flexible_dynamics.estimation.estimator import FlexibleEstimator
-from flexarm_core.flexible_dynamics.estimation.memory import view_ahead, view_kept, view_plan
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.types import Array, FlexibleSample, FlexibleState
 
@@ -28,12 +27,8 @@ class FilterProbe:
         self.model, self.estimator, self._stamp = model, FlexibleEstimator(model, config), 0
         still = np.zeros(len(model.actuated))
         self.estimator.update(FlexibleSample(0, still, still, still))
-        *_, plan, _, kept, ahead = self.estimator._to_prepare
-        p = view_plan(plan)
-        self.kept = view_kept(kept, p.N, p.size, p.gauges, p.rows, p.channels, p.loads)
-        bodies = len(model.tree.parent)
-        self.ahead = view_ahead(ahead, p.N, p.n, p.size, p.sensors, p.rows, p.loads, p.modes, bodies)
-        self.linear = int(p.linear)
+        memory = self.estimator._filter
+        self.kept, self.ahead, self.linear = memory.kept, memory.ahead, int(memory.plan.linear)
 
     def put(self, x: Array, v: Array, P: Array | None = None) -> None:
         """Set the estimate."""

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from flexarm_core.flexible_dynamics.control.controller import FlexibleController, FlexibleControllerConfig
-from flexarm_core.flexible_dynamics.integration import runge_kutta
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.flexible_dynamics.vibration_damping import VibrationDampingConfig, static_deflection
 from flexarm_core.path.joint_move import JointMove, JointMoveConfig
@@ -40,7 +39,7 @@ def slew(damping: float, weight: float) -> tuple[Array, Array, float]:
     controller = controller_of(model, damping, weight)
     move = JointMove(JointMoveConfig((0.5, -0.4, 0.5), duration=1.0, time_law="seventh_order"))
     move.begin(0, START)
-    x, v, work = np.zeros(model.size), np.zeros(model.size), np.zeros((6, model.size))
+    x, v = np.zeros(model.size), np.zeros(model.size)
     x[model.actuated], x[model.unmeasured] = START, static_deflection(model, START)
     missed, tool, worst = [], [], 0.0
     for tick in range(2000):
@@ -51,7 +50,7 @@ def slew(damping: float, weight: float) -> tuple[Array, Array, float]:
         missed.append(controller.missed)
         worst = max(worst, float(np.abs(joints.position - reference.position).max()))
         plant.set_wrenches(x, v, None)
-        runge_kutta(*plant.arrays, x, v, efforts, 2.5e-4, 4, work)
+        plant.integrate(x, v, efforts, 2.5e-4, 4)
         tool.append(plant.frame_motion("tool0", x, v).position)
     assert controller.limited == 1.0
     return np.array(missed), np.array(tool[1000:]), worst

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flexarm_core.compiled import kernel
 from flexarm_core.flexible_dynamics.composite import composite_mass_matrix
-from flexarm_core.flexible_dynamics.kinematics import load_bodies, move_bodies
+from flexarm_core.flexible_dynamics.kinematics import place_bodies
 from flexarm_core.flexible_dynamics.propagation import handed_acceleration, push_force
 from flexarm_core.flexible_dynamics.tree import BodyTree, Index, Workspace, view_tree, view_workspace
 from flexarm_core.types import Array
@@ -13,45 +13,32 @@ from flexarm_core.types import Array
 @kernel
 def load_at(integers: Index, constants: Array, memory: Array, x: Array, v: Array) -> None:
     """Compute motion and bias forces of every body at a state, without the inertia sweep."""
-    tree = view_tree(integers, constants)
-    ws = view_workspace(memory)
-    move_bodies(tree, ws, x, v)
-    load_bodies(tree, ws, x, v)
+    place_bodies(view_tree(integers, constants), view_workspace(memory), x, v)
 
 
 @kernel
-def inverse_dynamics(
-    integers: Index,
-    constants: Array,
-    memory: Array,
-    x: Array,
-    v: Array,
-    acceleration: Array,
-    effort: Array,
-    wrench: Array,
-) -> None:
-    """Compute the hinge efforts and modal forces (h + K,) for given accelerations by the recursive Newton-Euler method.
+def inverse_dynamics(integers: Index, constants: Array, memory: Array, x: Array, v: Array, acceleration: Array) -> None:
+    """Compute the hinge efforts and modal forces for given accelerations by the recursive Newton-Euler method.
 
     Args:
         integers: integer array of the tree.
         constants: constant array of the tree.
-        memory: workspace; afterwards its ``a`` holds the accelerations of the bodies.
+        memory: workspace, which gets ``effort`` (includes springs and dampers of the modes, but not of the hinges),
+            ``through``, and the accelerations ``a`` of the bodies.
         x: (h + K,) coordinates.
         v: (h + K,) rates.
         acceleration: (h + K,) accelerations.
-        effort: (h + K,) output; includes springs and dampers of the modes, but not of the hinges.
-        wrench: (N, 6) output: wrench of the parent on each body through the hinge, at the body's origin, in its axes.
     """
     tree = view_tree(integers, constants)
     ws = view_workspace(memory)
-    move_bodies(tree, ws, x, v)
-    load_bodies(tree, ws, x, v)
-    inverse_sweep(tree, ws, acceleration, effort, wrench)
+    place_bodies(tree, ws, x, v)
+    inverse_sweep(tree, ws, acceleration)
 
 
 @kernel
-def inverse_sweep(tree: BodyTree, ws: Workspace, acceleration: Array, effort: Array, wrench: Array) -> None:
+def inverse_sweep(tree: BodyTree, ws: Workspace, acceleration: Array) -> None:
     """Do the sweeps of :func:`inverse_dynamics` after :func:`load_at`; the result is affine in the accelerations."""
+    effort, wrench = ws.effort, ws.through
     count = len(tree.parent)
     for i in range(count):
         a = ws.a[i]

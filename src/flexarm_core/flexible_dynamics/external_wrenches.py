@@ -31,49 +31,36 @@ def body_pose(integers: Index, constants: Array, memory: Array, body: int, posit
 
 
 @allocating_kernel
-def add_wrench(
-    integers: Index,
-    constants: Array,
-    memory: Array,
-    body: int,
-    place: Array,
-    influence: Array,
-    eta: Array,
-    first: int,
-    wrench: Array,
-) -> None:
+def add_wrench(integers: Index, constants: Array, memory: Array, body: int, applied: Array, influence: Array) -> None:
     """Convert a wrench at a mount to a wrench at the body's origin and modal forces ``B^T w``.
-
-    Requires ``move_bodies``.
 
     Args:
         integers: integer array of the tree.
         constants: constant array of the tree.
-        memory: workspace; the result is added to its ``wrench`` and ``force``.
+        memory: workspace after :func:`~.dense.load_at`; the result is added to its ``wrench`` and ``force``.
         body: index of the body with the mount.
-        place: (2, 3) node position of the mount on the body, and offset of the mount from the node [m].
+        applied: (4, 3) where and what: position of the mount's node on the body, offset of the mount from the node [m];
+            force and moment in axes of the inertial frame [N, N*m].
         influence: (6, k) modal influence at the node, translation and rotation.
-        eta: (k,) modal coordinates of the body.
-        first: index of the body's first mode among all modes.
-        wrench: (6,) ``[f; n]`` in axes of the inertial frame.
     """
-    ws = view_workspace(memory)
+    tree, ws = view_tree(integers, constants), view_workspace(memory)
     position, rotation = np.empty(3), np.empty((3, 3))
     body_pose(integers, constants, memory, body, position, rotation)
-    k = len(eta)
+    k, first = tree.modes[body], tree.first_mode[body] - tree.hinges
+    eta = ws.x[tree.first_mode[body] :]
     force, moment, c, rho, phi = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
     E, Jl = np.eye(3), np.eye(3)
     for r in range(3):
         for j in range(3):
-            force[r] += rotation[j, r] * wrench[j]
-            moment[r] += rotation[j, r] * wrench[3 + j]
+            force[r] += rotation[j, r] * applied[2, j]
+            moment[r] += rotation[j, r] * applied[3, j]
         for mode in range(k):
             phi[r] += influence[3 + r, mode] * eta[mode]
     exponential(phi, E, Jl)
     for r in range(3):
         for j in range(3):
-            c[r] += E[r, j] * place[1, j]
-        rho[r] = place[0, r] + c[r]
+            c[r] += E[r, j] * applied[1, j]
+        rho[r] = applied[0, r] + c[r]
         for mode in range(k):
             rho[r] += influence[r, mode] * eta[mode]
     at_node = moment.copy()

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import inlined_kernel, kernel
 from flexarm_core.flexible_dynamics.tree import PRISMATIC, REVOLUTE, BodyTree, Workspace
 from flexarm_core.types import Array
 
@@ -265,3 +265,12 @@ def load_bodies(tree: BodyTree, ws: Workspace, x: Array, v: Array) -> None:
         P[i, 3, 0], P[i, 3, 1], P[i, 3, 2], P[i, 3, 3], P[i, 3, 4], P[i, 3, 5] = 0.0, -s2, s1, j00, j01, j02
         P[i, 4, 0], P[i, 4, 1], P[i, 4, 2], P[i, 4, 3], P[i, 4, 4], P[i, 4, 5] = s2, 0.0, -s0, j01, j11, j12
         P[i, 5, 0], P[i, 5, 1], P[i, 5, 2], P[i, 5, 3], P[i, 5, 4], P[i, 5, 5] = -s1, s0, 0.0, j02, j12, j22
+
+
+@inlined_kernel
+def place_bodies(tree: BodyTree, ws: Workspace, x: Array, v: Array) -> None:
+    """Do both sweeps at a state, which the workspace keeps."""
+    for i in range(len(x)):
+        ws.x[i], ws.v[i] = x[i], v[i]
+    move_bodies(tree, ws, x, v)
+    load_bodies(tree, ws, x, v)

@@ -21,7 +21,7 @@ from flexarm_core.flexible_dynamics.bodies import make_bodies, node_place
 from flexarm_core.flexible_dynamics.external_wrenches import add_wrench, body_pose
 from flexarm_core.flexible_dynamics.flexible_links import drive_modes, load_flexible_links
 from flexarm_core.flexible_dynamics.modal_data import ModalData
-from flexarm_core.flexible_dynamics.tree import Index, Mount, build_tree, view_tree, view_workspace
+from flexarm_core.flexible_dynamics.tree import Index, Mount, Workspace, build_tree, view_tree, view_workspace
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import Array
@@ -115,8 +115,9 @@ class FlexibleModel:
         sizes = self.tree.bodies, self.tree.width, len(hinges), len(self.mode_names), whole if followers else 0
         memory = np.zeros(view_workspace.size(*sizes))
         memory[: len(sizes)] = sizes
-        self.arrays, self._ws = (*trees, memory), view_workspace(memory)
-        self._x = self._v = np.zeros(0)  # state of the last call of articulate, of the whole tree
+        self.arrays = *trees, memory
+        self._ws: Workspace = view_workspace(memory)
+        self._articulated = False
         self.hinge_names = tuple(name for name in hinges if not description.joints[name].mimic)
         self.size = len(self.hinge_names) + len(self.mode_names)
         place = {name: i for i, name in enumerate(self.hinge_names)}
@@ -187,14 +188,13 @@ class FlexibleModel:
         step = number("step", step, 0.0)
         self._set_wrenches(x, v, wrenches, step)
         recursion.articulate_at(*self.arrays, x, v)
-        self._x, self._v = x, v
+        self._articulated = True
 
     def accelerate(self, effort: Array) -> Array:
         """Compute the accelerations (h + K,) that efforts (h,) cause at the state of the last :meth:`articulate`."""
         self._check_articulated()
-        effort, acceleration = self.of_hinges(effort), np.empty(len(self._x))
-        recursion.accelerate(*self.arrays, self._x, self._v, effort, acceleration)
-        return acceleration[self.place]
+        recursion.accelerate(*self.arrays, self.of_hinges(effort))
+        return self._ws.acceleration[self.place]
 
     def step(
         self, x: Array, v: Array, effort: Array, duration: float, wrenches: Wrenches | None = None
@@ -233,9 +233,9 @@ class FlexibleModel:
         finite("x", x, self.size), finite("v", v, self.size)
         effort = self.of_hinges(effort)
         (steps,) = integers("steps", [steps], MOST_STEPS, 1)
-        whole, rate = self._state(x, v)
-        integration.runge_kutta(*self.arrays, whole, rate, effort, h, steps, np.empty((6, len(whole))))
-        x[:], v[:] = whole[self.place], rate[self.place]
+        self._ws.x[:], self._ws.v[:] = self._state(x, v)
+        integration.runge_kutta(*self.arrays, effort, h, steps)
+        x[:], v[:] = self._ws.x[self.place], self._ws.v[self.place]
 
     def fastest_rate(self, x: Array) -> float:
         """Compute the largest rate, frequency or decay, of the motions about ``x`` with free joints [1/s]."""
@@ -253,7 +253,7 @@ class FlexibleModel:
         """
         self._check_articulated()
         coordinates = integers("coordinates", coordinates, self.size, ANY)
-        columns = np.empty((len(self._x), len(coordinates)))
+        columns = np.empty((len(self._ws.x), len(coordinates)))
         recursion.respond_to_each(*self.arrays, self.place[coordinates], columns)
         return columns[self.place]
 
@@ -283,7 +283,7 @@ class FlexibleModel:
         modal accelerations are those of the unforced deformation.
         """
         x, v = self._state(x, v)
-        effort, _ = self._newton_euler(x, v, acceleration, wrenches)
+        effort = self._newton_euler(x, v, acceleration, wrenches).effort.copy()
         recursion.hinge_forces(self.tree, x, v, np.zeros(self.tree.hinges), 0.0, self._ws.total)
         effort -= self._ws.total
         return effort if self._spread is None else self._spread.T @ effort
@@ -313,15 +313,14 @@ class FlexibleModel:
 
     def hinge_wrenches(self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None = None) -> Array:
         """Compute the wrenches (bodies, 6) ``[f; n]`` of the parent on each body, at its origin and in its axes."""
-        return self._newton_euler(*self._state(x, v), acceleration, wrenches)[1]
+        return self._newton_euler(*self._state(x, v), acceleration, wrenches).through.copy()
 
-    def _newton_euler(self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None) -> tuple[Array, Array]:
-        """Compute total forces (h + K,), hinge springs and dampers not deducted, and hinge wrenches (bodies, 6)."""
+    def _newton_euler(self, x: Array, v: Array, acceleration: Array, wrenches: Wrenches | None) -> Workspace:
+        """Compute total forces ``effort``, hinge springs and dampers not deducted, and hinge wrenches ``through``."""
         acceleration = self.of_tree(finite("acceleration", acceleration, self.size))
         self._set_wrenches(x, v, wrenches)
-        effort, through = np.empty(len(x)), np.empty((len(self.tree.parent), 6))
-        dense.inverse_dynamics(*self.arrays, x, v, acceleration, effort, through)
-        return effort, through
+        dense.inverse_dynamics(*self.arrays, x, v, acceleration)
+        return self._ws
 
     def mass_matrix(self, x: Array) -> Array:
         """Compute the dense mass matrix (h + K, h + K)."""
@@ -454,7 +453,7 @@ class FlexibleModel:
         return reduced
 
     def _check_articulated(self) -> None:
-        if not len(self._x) and self.size:
+        if not self._articulated and self.size:
             raise InputError("call articulate() first: it sets the state that this is about")
 
     def _set_wrenches(self, x: Array, v: Array, wrenches: Wrenches | None, step: float = 0.0) -> None:
@@ -469,18 +468,15 @@ class FlexibleModel:
             places = [(self._place(where), finite("wrench", wrench, 6)) for where, wrench in wrenches.items()]
             dense.load_at(*self.arrays, x, v)
             for mount, wrench in places:
-                self._add_wrench(mount, x, wrench)
+                self._add_wrench(mount, wrench)
         self._ws.step[0] = step
 
-    def _add_wrench(self, mount: Mount, x: Array, wrench: Array) -> None:
+    def _add_wrench(self, mount: Mount, wrench: Array) -> None:
         """Add an external wrench at a mount as a wrench at the body's origin and modal forces ``B^T w``."""
         if mount.body < 0:
             return
-        e = self.tree.first_mode[mount.body] - self.tree.hinges
-        first = self.tree.first_mode[mount.body]
-        eta = x[first : first + self.tree.modes[mount.body]]
-        place, influence = np.vstack((mount.node, mount.offset)), np.vstack((mount.translation, mount.rotation))
-        add_wrench(*self.arrays, mount.body, place, influence, eta, e, wrench)
+        applied = np.vstack((mount.node, mount.offset, wrench[:3], wrench[3:]))
+        add_wrench(*self.arrays, mount.body, applied, np.vstack((mount.translation, mount.rotation)))
 
     def _on_diagonal(self, hinges: Array, modes: Array) -> Array:
         total = np.zeros((len(hinges) + len(self.mode_names),) * 2)

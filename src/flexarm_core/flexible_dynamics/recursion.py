@@ -22,9 +22,9 @@ import math
 
 import numpy as np
 
-from flexarm_core.compiled import allocating_kernel, kernel
+from flexarm_core.compiled import allocating_kernel, inlined_kernel, kernel
 from flexarm_core.flexible_dynamics.coupled_hinges import articulate_coupled, respond_coupled
-from flexarm_core.flexible_dynamics.kinematics import Nine, load_bodies, move_bodies, nine, product
+from flexarm_core.flexible_dynamics.kinematics import Nine, load_bodies, move_bodies, nine, place_bodies, product
 from flexarm_core.flexible_dynamics.propagation import Six, handed_acceleration, push_force
 from flexarm_core.flexible_dynamics.tree import (
     FIXED,
@@ -38,6 +38,7 @@ from flexarm_core.flexible_dynamics.tree import (
 from flexarm_core.kernels.cholesky import cholesky
 from flexarm_core.types import Array
 
+Three = tuple[float, float, float]
 FRICTION_RATE = 1e-3  # [rad/s | m/s] rate at which the friction force reaches 76 % of the Coulomb friction
 
 
@@ -74,8 +75,8 @@ def articulate(tree: BodyTree, ws: Workspace) -> None:
                 s = L[m, m]
                 f0, f1, f2, f3, f4, f5 = f0 * s, f1 * s, f2 * s, f3 * s, f4 * s, f5 * s
                 G[i, 0, m], G[i, 1, m], G[i, 2, m], G[i, 3, m], G[i, 4, m], G[i, 5, m] = f0, f1, f2, f3, f4, f5
-                a00, a01, a02, a11, a12, a22 = subtracted(a00, a01, a02, a11, a12, a22, f0, f1, f2, f0, f1, f2)
-                c00, c01, c02, c11, c12, c22 = subtracted(c00, c01, c02, c11, c12, c22, f3, f4, f5, f3, f4, f5)
+                a00, a01, a02, a11, a12, a22 = subtracted((a00, a01, a02, a11, a12, a22), (f0, f1, f2), (f0, f1, f2))
+                c00, c01, c02, c11, c12, c22 = subtracted((c00, c01, c02, c11, c12, c22), (f3, f4, f5), (f3, f4, f5))
                 x00, x01, x02 = x00 - f0 * f3, x01 - f0 * f4, x02 - f0 * f5
                 x10, x11, x12 = x10 - f1 * f3, x11 - f1 * f4, x12 - f1 * f5
                 x20, x21, x22 = x20 - f2 * f3, x21 - f2 * f4, x22 - f2 * f5
@@ -109,16 +110,16 @@ def articulate(tree: BodyTree, ws: Workspace) -> None:
             PS[i, 0], PS[i, 1], PS[i, 2], PS[i, 3], PS[i, 4], PS[i, 5] = f0, f1, f2, f3, f4, f5
             s = 1.0 / s
             g0, g1, g2, g3, g4, g5 = s * f0, s * f1, s * f2, s * f3, s * f4, s * f5
-            a00, a01, a02, a11, a12, a22 = subtracted(a00, a01, a02, a11, a12, a22, f0, f1, f2, g0, g1, g2)
-            c00, c01, c02, c11, c12, c22 = subtracted(c00, c01, c02, c11, c12, c22, f3, f4, f5, g3, g4, g5)
+            a00, a01, a02, a11, a12, a22 = subtracted((a00, a01, a02, a11, a12, a22), (f0, f1, f2), (g0, g1, g2))
+            c00, c01, c02, c11, c12, c22 = subtracted((c00, c01, c02, c11, c12, c22), (f3, f4, f5), (g3, g4, g5))
             x00, x01, x02 = x00 - f0 * g3, x01 - f0 * g4, x02 - f0 * g5
             x10, x11, x12 = x10 - f1 * g3, x11 - f1 * g4, x12 - f1 * g5
             x20, x21, x22 = x20 - f2 * g3, x21 - f2 * g4, x22 - f2 * g5
         if parent < 0:
             continue
         r = nine(R, i)
-        a00, a01, a02, a11, a12, a22 = turned_symmetric(r, a00, a01, a02, a11, a12, a22)
-        c00, c01, c02, c11, c12, c22 = turned_symmetric(r, c00, c01, c02, c11, c12, c22)
+        a00, a01, a02, a11, a12, a22 = turned_symmetric(r, (a00, a01, a02, a11, a12, a22))
+        c00, c01, c02, c11, c12, c22 = turned_symmetric(r, (c00, c01, c02, c11, c12, c22))
         x00, x01, x02, x10, x11, x12, x20, x21, x22 = turned(r, (x00, x01, x02, x10, x11, x12, x20, x21, x22))
         r0, r1, r2 = rho[i, 0], rho[i, 1], rho[i, 2]
         for m in range(tree.modes[parent]):  # B_d^T P+ B_d
@@ -167,16 +168,16 @@ def articulate(tree: BodyTree, ws: Workspace) -> None:
 
 
 @kernel
-def subtracted(
-    a00: float, a01: float, a02: float, a11: float, a12: float, a22: float,
-    f0: float, f1: float, f2: float, g0: float, g1: float, g2: float,
-) -> Six:  # fmt: skip
-    """Return the upper triangle of ``A - f g^T`` for a symmetric ``A`` (3, 3) and parallel ``f`` and ``g``."""
+def subtracted(A: Six, f: Three, g: Three) -> Six:
+    """Return the upper triangle of ``A - f g^T`` for that of a symmetric ``A`` (3, 3), and parallel ``f`` and ``g``."""
+    a00, a01, a02, a11, a12, a22 = A
+    f0, f1, f2 = f
+    g0, g1, g2 = g
     return a00 - f0 * g0, a01 - f0 * g1, a02 - f0 * g2, a11 - f1 * g1, a12 - f1 * g2, a22 - f2 * g2
 
 
 @kernel
-def times(A: Nine, s0: float, s1: float, s2: float) -> tuple[float, float, float]:
+def times(A: Nine, s0: float, s1: float, s2: float) -> Three:
     """Return a (3, 3) matrix times a vector."""
     a00, a01, a02, a10, a11, a12, a20, a21, a22 = A
     return a00 * s0 + a01 * s1 + a02 * s2, a10 * s0 + a11 * s1 + a12 * s2, a20 * s0 + a21 * s1 + a22 * s2
@@ -190,8 +191,9 @@ def turned(R: Nine, A: Nine) -> Nine:
 
 
 @kernel
-def turned_symmetric(R: Nine, a00: float, a01: float, a02: float, a11: float, a12: float, a22: float) -> Six:
+def turned_symmetric(R: Nine, A: Six) -> Six:
     """Return the upper triangle of ``R A R^T`` for that of a symmetric ``A`` (3, 3)."""
+    a00, a01, a02, a11, a12, a22 = A
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = R
     w00, w01, w02, w10, w11, w12, w20, w21, w22 = product(R, (a00, a01, a02, a01, a11, a12, a02, a12, a22))
     return (
@@ -325,29 +327,30 @@ def articulate_at(integers: Index, constants: Array, memory: Array, x: Array, v:
     """Compute all quantities that depend only on the state: kinematics, bodies' forces, and the inertia sweep."""
     tree = view_tree(integers, constants)
     ws = view_workspace(memory)
-    move_bodies(tree, ws, x, v)
-    load_bodies(tree, ws, x, v)
+    place_bodies(tree, ws, x, v)
     articulate(tree, ws)
 
 
 @kernel
-def accelerate(
-    integers: Index, constants: Array, memory: Array, x: Array, v: Array, effort: Array, acceleration: Array
-) -> None:
-    """Compute the accelerations (h + K,) under hinge efforts (h,); requires :func:`articulate_at`."""
+def accelerate(integers: Index, constants: Array, memory: Array, effort: Array) -> None:
+    """Compute ``acceleration`` of the workspace under hinge efforts (h,), at the state of :func:`articulate_at`."""
     tree = view_tree(integers, constants)
     ws = view_workspace(memory)
-    hinge_forces(tree, x, v, effort, 0.5 * ws.step[0], ws.total)
-    respond(tree, ws, ws.total, True, acceleration)
+    hinge_forces(tree, ws.x, ws.v, effort, 0.5 * ws.step[0], ws.total)
+    respond(tree, ws, ws.total, True, ws.acceleration)
 
 
 @kernel
-def forward_dynamics(
-    integers: Index, constants: Array, memory: Array, x: Array, v: Array, effort: Array, acceleration: Array
-) -> None:
-    """Compute the accelerations (h + K,) at a state under hinge efforts (h,): the whole recursion in one call."""
+def forward_dynamics(integers: Index, constants: Array, memory: Array, x: Array, v: Array, effort: Array) -> None:
+    """Compute ``acceleration`` of the workspace at a state under hinge efforts (h,), in one call."""
     tree = view_tree(integers, constants)
     ws = view_workspace(memory)
+    forward_sweeps(tree, ws, x, v, effort, ws.acceleration)
+
+
+@inlined_kernel
+def forward_sweeps(tree: BodyTree, ws: Workspace, x: Array, v: Array, effort: Array, acceleration: Array) -> None:
+    """Do the sweeps of :func:`forward_dynamics`; ``acceleration`` is (h + K,)."""
     move_bodies(tree, ws, x, v)
     load_bodies(tree, ws, x, v)
     articulate(tree, ws)

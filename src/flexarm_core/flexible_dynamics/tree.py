@@ -153,6 +153,13 @@ class Workspace(NamedTuple):
     reduced: Annotated[Array, "coupled", "coupled"]  # factor of the reduced mass matrix, see coupled_hinges
     columns: Annotated[Array, "1 + width", 2, 6]
     scratch: Annotated[Array, 8, 3, 3]
+    x: Annotated[Array, "hinges + modes"]  # coordinates at which the bodies were placed last
+    v: Annotated[Array, "hinges + modes"]  # rates there
+    acceleration: Annotated[Array, "hinges + modes"]  # result of the forward dynamics
+    effort: Annotated[Array, "hinges + modes"]  # result of the inverse dynamics: hinge efforts and modal forces
+    # wrench of the parent on each body through the hinge, at the body's origin, in its axes
+    through: Annotated[Array, "bodies", 6]
+    lines: Annotated[Array, 6, "hinges + modes"]  # scratch of what calls the sweeps several times
 
 
 view_workspace = views(Workspace)

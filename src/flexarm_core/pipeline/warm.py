@@ -113,9 +113,9 @@ def compile_dynamics() -> None:
     model.mass_matrix(x)
     model.energy(x, v)
     model.frame_motion("outer", x, v, acceleration)
-    recursion.forward_dynamics(*model.arrays, x, v, effort, acceleration)
+    recursion.forward_dynamics(*model.arrays, x, v, effort)
     for steps in (integration.runge_kutta, integration.implicit_midpoint):
-        steps(*model.arrays, x, v, effort, 1e-4, 1, np.empty((6, model.size)))
+        steps(*model.arrays, effort, 1e-4, 1)
     BentTool(parse_robot_description(TWO_LINKS)).shift(np.zeros(2), np.zeros(2))
 
 

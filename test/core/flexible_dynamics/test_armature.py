@@ -10,7 +10,6 @@ import pytest
 from node_dynamics import reference_acceleration
 from random_trees import Case, random_case
 
-from flexarm_core.flexible_dynamics import integration
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
 
@@ -112,20 +111,19 @@ def test_energy_with_rotors_is_kept_and_grows_by_the_power_of_the_motors(flexibl
     rng = np.random.default_rng(6)
     start, rate = rng.uniform(-0.5, 0.5, (2, model.size))
     start[model.modal] *= 0.05
-    work = np.empty((6, model.size))
     moving = 0.5 * rate @ model.mass_matrix(start) @ rate
     lying = model.energy(start, np.zeros(model.size))
     assert model.energy(start, rate) - lying == pytest.approx(moving, rel=1e-10)
     x, v, kinetic, drift = start.copy(), rate.copy(), moving, 0.0
     for _ in range(10):
-        integration.runge_kutta(*model.arrays, x, v, np.zeros(5), 1.25e-4, 400, work)
+        model.integrate(x, v, np.zeros(5), 1.25e-4, 400)
         kinetic = max(kinetic, 0.5 * v @ model.mass_matrix(x) @ v)
         drift = max(drift, abs(model.energy(x, v) - lying - moving))
     assert drift < 1e-6 * kinetic
     effort, ends = np.array([0.0, 0.0, 5.0, -20.0, 8.0]), []
     for h in (1e-5, -1e-5):
         x, v = start.copy(), rate.copy()
-        integration.runge_kutta(*model.arrays, x, v, effort, h, 1, work)
+        model.integrate(x, v, effort, h, 1)
         ends.append(model.energy(x, v))
     assert (ends[0] - ends[1]) / 2e-5 == pytest.approx(effort @ rate[:5], rel=1e-6)
 

@@ -8,6 +8,7 @@ from random_trees import random_case
 
 from flexarm_core.flexible_dynamics import integration
 from flexarm_core.flexible_dynamics.model import FlexibleModel
+from flexarm_core.flexible_dynamics.tree import view_workspace
 
 BEAM = 'length="1" EIy="60" EIz="40" GJ="30" rho_A="1" rho_Ip="1e-3" modes_y="2" modes_z="1" modes_torsion="1"'
 
@@ -50,7 +51,7 @@ def moving(model: FlexibleModel, seed: int):
 
 def advance(model, x, v, effort, h, steps):
     x, v = x.copy(), v.copy()
-    integration.runge_kutta(*model.arrays, x, v, effort, h, steps, np.empty((6, model.size)))
+    model.integrate(x, v, effort, h, steps)
     return x, v
 
 
@@ -195,10 +196,10 @@ def test_steps_from_tick_to_tick_equal_one_batch_bit_for_bit(flexible_3r_text):
 
 
 def midpoint(model, x, v, h, steps):
-    x, v = x.copy(), v.copy()
-    effort = np.zeros(len(model.hinge_names))
-    integration.implicit_midpoint(*model.arrays, x, v, effort, h, steps, np.zeros((6, model.size)))
-    return x, v
+    state = view_workspace(model.arrays[2])
+    state.x[:], state.v[:] = x, v
+    integration.implicit_midpoint(*model.arrays, np.zeros(len(model.hinge_names)), h, steps)
+    return state.x.copy(), state.v.copy()
 
 
 def test_the_midpoint_step_stays_bounded_where_the_explicit_one_does_not(flexible_2r_text, without_losses):

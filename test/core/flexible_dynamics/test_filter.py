@@ -47,7 +47,7 @@ def probe(model, draw):
     x, v = 0.05 * draw.normal(size=model.size), 0.1 * draw.normal(size=model.size)
     probe.put(x, v, 1e-8 * covariance(draw, len(probe.kept.P)))
     probe.kept.used[:] = 1.0
-    prepare(*probe.estimator._to_prepare, 2e-3)
+    prepare(*probe.estimator._arrays, 2e-3)
     return probe
 
 

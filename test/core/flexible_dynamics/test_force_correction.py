@@ -12,7 +12,6 @@ from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.flexible_dynamics.control.controller import LAWS, FlexibleController, FlexibleControllerConfig
 from flexarm_core.flexible_dynamics.control.force_correction import correct_forces
 from flexarm_core.flexible_dynamics.control.gain_check import LoopConditions
-from flexarm_core.flexible_dynamics.integration import runge_kutta
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.flexible_dynamics.vibration_damping import (
     VibrationDampingConfig,
@@ -84,7 +83,7 @@ def test_corrected_forces_are_the_inverse_dynamics_of_a_free_deformation():
 
 def simulate(controller, model, seconds, reference, start, push=None):
     """Tool positions of an arm under a controller that knows its modes; 1 kHz, effort held."""
-    x, v, work = np.zeros(model.size), np.zeros(model.size), np.zeros((6, model.size))
+    x, v = np.zeros(model.size), np.zeros(model.size)
     x[model.actuated] = start
     x[model.unmeasured] = static_deflection(model, np.asarray(start))
     tool = []
@@ -101,7 +100,7 @@ def simulate(controller, model, seconds, reference, start, push=None):
         efforts = np.zeros(len(model.hinge_names))
         efforts[model.actuated] = answer.effort
         model.set_wrenches(x, v, {"tool0": push} if push is not None and 100 <= tick < 150 else None)
-        runge_kutta(*model.arrays, x, v, efforts, 2.5e-4, 4, work)
+        model.integrate(x, v, efforts, 2.5e-4, 4)
     return np.array(tool)
 
 
@@ -144,7 +143,7 @@ def test_exact_joint_accelerations_follow_a_move_while_the_links_swing():
     move.begin(0, np.array([0.0, 0.8]))
     model, plant = planar_arm(), planar_arm()
     controller = FlexibleController(model, set_up("accelerations"))
-    x, v, work = np.zeros(plant.size), np.zeros(plant.size), np.zeros((6, plant.size))
+    x, v = np.zeros(plant.size), np.zeros(plant.size)
     x[plant.actuated] = 0.0, 0.8
     worst, limited = 0.0, 1.0
     for tick in range(500):
@@ -155,7 +154,7 @@ def test_exact_joint_accelerations_follow_a_move_while_the_links_swing():
         joints = ArmState(stamp, x[plant.actuated], v[plant.actuated], np.zeros(0), np.zeros(0))
         effort = controller.update(joints, flexible, reference).effort
         limited = min(limited, controller.limited)
-        runge_kutta(*plant.arrays, x, v, effort, 2.5e-4, 4, work)
+        plant.integrate(x, v, effort, 2.5e-4, 4)
     assert limited == 1.0
     assert worst < 2e-3 and controller.iterations <= 2
     assert np.abs(v[plant.modal]).max() > 0.01
@@ -180,11 +179,11 @@ def test_gains_make_the_sampled_model_stable_and_better_damped_than_the_servo():
     servo = damping_gains(model, x, replace(config, effort_weight=1e6), period)
     slowest = []
     for gains in (servo, damped):
-        work, flow = np.zeros((6, model.size)), []
+        flow = []
         for unit in 1e-6 * np.eye(2 * model.size):
             position, rate = x + unit[: model.size], unit[model.size :].copy()
             effort = -gains @ unit
-            runge_kutta(*model.arrays, position, rate, effort, period / 8, 8, work)
+            model.integrate(position, rate, effort, period / 8, 8)
             flow.append(np.concatenate((position - x, rate)) / 1e-6)
         slowest.append(np.abs(np.linalg.eigvals(np.array(flow))).max())
     assert slowest[1] < slowest[0] < 1.0

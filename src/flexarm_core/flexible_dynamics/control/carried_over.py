@@ -16,6 +16,7 @@ to step, because ``r`` is exact.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -100,63 +101,50 @@ def correct_carried_over(
     """
     model.set_wrenches(x, v, None, step)
     effort, acceleration = model.of_hinges(carried.effort).copy(), model.of_tree(carried.acceleration).copy()
-    joints, place = model.place[model.actuated], model.place
-    work, through = np.empty((3, len(acceleration))), np.empty((len(model.tree.parent), 6))
-    passes, error = correct(
-        *model.arrays, carried.memory, model.of_tree(x), model.of_tree(v), joints, carried.response, carried.influence,
-        wanted, tolerance, work, through, effort, acceleration,
-    )  # fmt: skip
+    place, x, v = model.place, model.of_tree(x), model.of_tree(v)
+    earlier = Earlier(carried.memory, carried.response, carried.influence, place[model.actuated], effort, acceleration)
+    load_at(*model.arrays, x, v)
+    passes, error = correct(*model.arrays, earlier, wanted, tolerance)
     effort, acceleration = effort[place[: len(carried.effort)]], acceleration[place]
     return replace(carried, effort=effort, acceleration=acceleration, passes=passes, error=error) if passes else None
 
 
+class Earlier(NamedTuple):
+    """What the correction takes from an earlier state, in the coordinates of the tree."""
+
+    memory: Array  # workspace with articulated-body quantities
+    response: Array  # (h + K, n) accelerations per unit force of each actuated joint
+    influence: Array  # (n, n) forces per unit acceleration of each actuated joint
+    joints: Index  # (n,) their coordinates
+    effort: Array  # (h,) estimate of the forces, and the result
+    acceleration: Array  # (h + K,) estimate of the accelerations, and the result
+
+
 @kernel
 def correct(
-    integers: Index,
-    constants: Array,
-    memory: Array,
-    earlier: Array,
-    x: Array,
-    v: Array,
-    joints: Index,
-    response: Array,
-    influence: Array,
-    wanted: Array,
-    tolerance: float,
-    work: Array,
-    through: Array,
-    effort: Array,
-    acceleration: Array,
+    integers: Index, constants: Array, memory: Array, earlier: Earlier, wanted: Array, tolerance: float
 ) -> tuple[int, float]:
     """Correct forces and accelerations until both corrections are small enough.
 
     Args:
         integers: integer array of the tree.
         constants: constant array of the tree.
-        memory: workspace for the present state.
-        earlier: workspace with articulated-body quantities.
-        x: (h + K,) coordinates.
-        v: (h + K,) rates.
-        joints: (n,) coordinates of the forces and the desired accelerations.
-        response: (h + K, n) accelerations per unit force.
-        influence: (n, n) forces per unit acceleration.
-        wanted: (n,) desired accelerations.
+        memory: workspace after :func:`load_at` for the present state.
+        earlier: quantities of the earlier state, whose forces and accelerations are corrected.
+        wanted: (n,) desired accelerations of the actuated joints.
         tolerance: of the last correction, relative to the larger of 1 and the largest acceleration.
-        work: (3, h + K) workspace.
-        through: (N, 6) workspace.
-        effort: (h,) estimate of the forces, and the result.
-        acceleration: (h + K,) estimate of the accelerations, and the result.
 
     Returns:
         Number of passes, 0 if they do not converge, and the bound of the error.
     """
-    load_at(integers, constants, memory, x, v)
-    tree, ws, old = view_tree(integers, constants), view_workspace(memory), view_workspace(earlier)
-    residual, change, correction, half, before = work[0], work[1], work[2], 0.5 * ws.step[0], np.inf
+    tree, ws, old = view_tree(integers, constants), view_workspace(memory), view_workspace(earlier.memory)
+    response, influence, joints = earlier.response, earlier.influence, earlier.joints
+    effort, acceleration = earlier.effort, earlier.acceleration
+    residual, change, correction, half, before = ws.effort, ws.lines[0], ws.lines[1], 0.5 * ws.step[0], np.inf
     for done in range(PASSES):
-        hinge_forces(tree, x, v, effort, half, ws.total)
-        inverse_sweep(tree, ws, acceleration, residual, through)
-        for i in range(len(x)):
+        hinge_forces(tree, ws.x, ws.v, effort, half, ws.total)
+        inverse_sweep(tree, ws, acceleration)
+        for i in range(len(residual)):
             residual[i] = ws.total[i] - residual[i]
         for h in range(len(tree.stiffness)):  # of the implicit step; the sweep includes that of the modes
             residual[h] -= half * (tree.damping[h] + half * tree.stiffness[h]) * acceleration[h]
@@ -167,7 +155,7 @@ def correct(
                 correction[j] += influence[j, i] * (wanted[i] - acceleration[joints[i]] - change[joints[i]])
             effort[joints[j]] += correction[j]
         size, largest = 0.0, 1.0
-        for i in range(len(x)):
+        for i in range(len(residual)):
             effect = 0.0
             for j in range(len(joints)):
                 effect += response[i, j] * correction[j]

@@ -56,10 +56,13 @@ from flexarm_core.flexible_dynamics.estimation.filter import (
 )
 from flexarm_core.flexible_dynamics.estimation.measurements import Measurements, contact_body
 from flexarm_core.flexible_dynamics.estimation.memory import (
+    Filter,
     Inputs,
     Plan,
+    Settings,
     view_ahead,
     view_constants,
+    view_filter,
     view_inputs,
     view_kept,
     view_outputs,
@@ -175,15 +178,18 @@ class FlexibleEstimator:
         largest = max(c.initial_energy, largest_energy(model, M, c.push_force))
         fixed.farthest[:] = FARTHEST * np.sqrt(largest * of_energy)
         fixed.frame[:], fixed.influence[:] = frame, influence
-        fixed.settings[:] = (
+        settings = pack(Settings(
             c.strain_error, c.gate, c.push_gate, c.gate_patience, c.frozen_samples, FROZEN_TRAVEL * c.strain_noise,
-        )  # fmt: skip
-        kept, self._kept = allocate(view_kept, N, size, measured.gauges, rows, q, p)
-        ahead, _ = allocate(view_ahead, N, n, size, len(body), rows, p, k, len(model.tree.parent))
-        inputs, self._given = allocate(view_inputs, n, rows)
-        self._initial, self._noise = fixed.initial, fixed.noise
-        shared = (*model.arrays, model.arrays[2].copy(), plan, constants, kept, ahead)
-        self._to_prepare, self._to_correct = shared, (*shared, inputs)
+        ))  # fmt: skip
+        kept = np.zeros(view_kept.size(N, size, measured.gauges, rows, q, p))
+        ahead = np.zeros(view_ahead.size(N, n, size, len(body), rows, p, k))
+        tree, fixed_tree, workspace = model.arrays
+        self._arrays = (
+            np.concatenate((plan, tree)),
+            np.concatenate((fixed_tree, constants, settings, kept, ahead, workspace, workspace)),
+        )
+        self._filter: Filter = view_filter(*self._arrays)
+        self._inputs, self._given = allocate(view_inputs, n, rows)
         out, results = allocate(view_outputs, N, rows, q)
         m, at = self._m, np.cumsum([0, *(part.size for part in results)]).tolist()
         self._results, self._parts = out.size, tuple(slice(i + a, i + b) for i in at[:3] for a, b in ((0, m), (m, N)))
@@ -194,12 +200,13 @@ class FlexibleEstimator:
         self._stamp: int | None = None
         self._step = 0.0  # newest sampling period, 0: none
         self._ahead: float | None = None  # step that is prepared
-        kept = self._kept
+        kept = self._filter.kept
         for part in kept:
             part[:] = 0.0
         if kept.watch.size:
             kept.watch[0] = np.nan
-        kept.shown[: 2 * self._N], kept.R[:], kept.used[:] = self._measurements.shown(), self._noise, 1.0
+        kept.shown[: 2 * self._N], kept.used[:] = self._measurements.shown(), 1.0
+        kept.R[:] = self._filter.constants.noise
 
     def prepare(self) -> None:
         """Prepare for the next sample, when the last estimate has been used; else the next :meth:`update` does it."""
@@ -207,7 +214,7 @@ class FlexibleEstimator:
             self._prepare(self._step)
 
     def _prepare(self, step: float) -> None:
-        prepare(*self._to_prepare, step)
+        prepare(*self._arrays, step)
         self._ahead = step
 
     def update(self, sample: FlexibleSample, effort: Array | None = None) -> FlexibleState:
@@ -240,7 +247,7 @@ class FlexibleEstimator:
             self._prepare(step)
         given.step[0], self._ahead = period, None  # whatever happens: what is prepared is used up
         out = np.empty(self._results)
-        status = correct(*self._to_correct, out)
+        status = correct(*self._arrays, self._inputs, out)
         if status == REFUSED:
             raise self._not_finite(given)
         self._stamp, self._step = sample.stamp, period or self._step
@@ -268,14 +275,14 @@ class FlexibleEstimator:
         """Start from the initial covariance, and before any sample from static deflection."""
         if not all(np.isfinite(part).all() for part in (given.position, given.velocity, given.effort)):
             raise self._not_finite(given)
-        model, kept = self._model, self._kept
+        model, kept = self._model, self._filter.kept
         x, v = kept.x[model.place], kept.v[model.place]
         if self._stamp is None:
             x[model.unmeasured] = static_deflection(model, given.position)
         x[model.actuated], v[model.actuated] = given.position, given.velocity
         kept.x[:], kept.v[:] = model.of_tree(x), model.of_tree(v)
         kept.hinge[model.place[model.actuated]] = given.effort
-        kept.P[:] = np.diag(self._initial)
+        kept.P[:] = np.diag(self._filter.constants.initial)
         kept.turn[2], self._ahead = REPEATS, None
 
     def _not_finite(self, given: Inputs) -> InputError:

@@ -6,7 +6,7 @@ import math
 
 from flexarm_core.compiled import inlined_kernel, kernel
 from flexarm_core.flexible_dynamics.coupled_hinges import follow
-from flexarm_core.flexible_dynamics.dense import inverse_dynamics
+from flexarm_core.flexible_dynamics.dense import inverse_sweep
 from flexarm_core.flexible_dynamics.estimation.covariance import (
     add_product,
     add_pushes,
@@ -25,23 +25,20 @@ from flexarm_core.flexible_dynamics.estimation.memory import (
     USED,
     Ahead,
     Constants,
+    Filter,
     Inputs,
     Kept,
     Outputs,
     Plan,
     Settings,
-    view_ahead,
-    view_constants,
+    view_filter,
     view_inputs,
-    view_kept,
     view_outputs,
-    view_plan,
-    view_settings,
 )
 from flexarm_core.flexible_dynamics.estimation.motion_readings import read_motion, renew
-from flexarm_core.flexible_dynamics.kinematics import load_bodies, move_bodies
-from flexarm_core.flexible_dynamics.recursion import articulate, forward_dynamics, hinge_forces, respond
-from flexarm_core.flexible_dynamics.tree import BodyTree, Index, Workspace, view_tree, view_workspace
+from flexarm_core.flexible_dynamics.kinematics import load_bodies, move_bodies, place_bodies
+from flexarm_core.flexible_dynamics.recursion import articulate, forward_sweeps, hinge_forces, respond
+from flexarm_core.flexible_dynamics.tree import BodyTree, Index, Workspace
 from flexarm_core.types import Array
 
 RENEWAL = 0.016  # [s] in which all derivatives of the readings are renewed
@@ -55,38 +52,19 @@ REFUSED, TOUCH_UNREADABLE, LEFT_OUT, DIVERGED = -1, 1, 2, 4
 
 
 @kernel
-def prepare(
-    integers: Index,
-    constants: Array,
-    memory: Array,
-    onward: Array,
-    plan_memory: Index,
-    constants_memory: Array,
-    kept_memory: Array,
-    ahead_memory: Array,
-    t: float,
-) -> None:
+def prepare(integers: Index, memory: Array, t: float) -> None:
     """Prepare transition, gain and corrected covariance for a sample ``t`` seconds after the last one; 0: at once.
 
     The state of the filter does not change: the preparation may be repeated with another ``t``.
 
     Args:
-        integers: integer array of the tree.
-        constants: constant array of the tree.
-        memory: workspace of the tree.
-        onward: workspace of the tree; afterwards articulated at the estimate with the step.
-        plan_memory: see ``memory.Plan``.
-        constants_memory: see ``memory.Constants``.
-        kept_memory: see ``memory.Kept``.
-        ahead_memory: see ``memory.Ahead``.
+        integers: this and ``memory``: see ``memory.Filter``.
+        memory: afterwards its ``onward`` is articulated at the estimate with the step.
         t: expected length of the sampling period [s].
     """
-    tree, ws, wt = view_tree(integers, constants), view_workspace(memory), view_workspace(onward)
-    plan = view_plan(plan_memory)
-    N, n, size, rows = plan.N, plan.n, plan.size, plan.rows
-    c = view_constants(constants_memory, N, n, plan.sensors, rows, plan.loads, plan.modes)
-    kept = view_kept(kept_memory, N, size, plan.gauges, rows, plan.channels, plan.loads)
-    f = view_ahead(ahead_memory, N, n, size, plan.sensors, rows, plan.loads, plan.modes, len(tree.parent))
+    s = view_filter(integers, memory)
+    plan, tree, c, kept, f, ws, wt = s.plan, s.tree, s.constants, s.kept, s.ahead, s.now, s.onward
+    N, size, rows = plan.N, plan.size, plan.rows
     f.step[0] = t
     assign(f.used, kept.used)
     assign(f.R, kept.R)
@@ -109,9 +87,9 @@ def prepare(
     if plan.sensors > 0:
         expect(tree, wt, plan, kept, f)
         load(tree, ws, plan.touched, kept, 0.0)
-        forward_dynamics(integers, constants, memory, f.x, f.v, kept.hinge, f.a)
+        forward_sweeps(tree, ws, f.x, f.v, kept.hinge, f.a)
         share = 1.0 if t == 0.0 or kept.turn[2] > 0.0 else t / RENEWAL
-        renew(memory, tree, ws, plan, c, kept, f, share)
+        renew(s, share)
     else:
         assign_rows(f.shown, kept.shown)
     show_loads(plan, c, f)
@@ -197,18 +175,7 @@ def expect(tree: BodyTree, wt: Workspace, plan: Plan, kept: Kept, f: Ahead) -> N
 
 
 @kernel
-def correct(
-    integers: Index,
-    constants: Array,
-    memory: Array,
-    onward: Array,
-    plan_memory: Index,
-    constants_memory: Array,
-    kept_memory: Array,
-    ahead_memory: Array,
-    inputs_memory: Array,
-    outputs_memory: Array,
-) -> int:
+def correct(integers: Index, memory: Array, inputs: Array, outputs: Array) -> int:
     """Predict to a sample and correct by it; requires :func:`prepare`.
 
     Arguments as there, ``memory.Inputs`` and ``memory.Outputs``. The prediction of the state uses the time step of the
@@ -219,14 +186,10 @@ def correct(
         ``REFUSED`` if joints are not finite, then nothing has changed; else the sum of those that apply of
         ``TOUCH_UNREADABLE``, ``LEFT_OUT`` and ``DIVERGED``.
     """
-    tree, ws, wt = view_tree(integers, constants), view_workspace(memory), view_workspace(onward)
-    plan = view_plan(plan_memory)
-    N, n, size, rows = plan.N, plan.n, plan.size, plan.rows
-    c = view_constants(constants_memory, N, n, plan.sensors, rows, plan.loads, plan.modes)
-    kept = view_kept(kept_memory, N, size, plan.gauges, rows, plan.channels, plan.loads)
-    f = view_ahead(ahead_memory, N, n, size, plan.sensors, rows, plan.loads, plan.modes, len(tree.parent))
-    given, out = view_inputs(inputs_memory, n, rows), view_outputs(outputs_memory, N, rows, plan.channels)
-    settings = view_settings(c.settings)
+    s = view_filter(integers, memory)
+    plan, tree, c, kept, f, ws, wt = s.plan, s.tree, s.constants, s.kept, s.ahead, s.now, s.onward
+    N, n, rows = plan.N, plan.n, plan.rows
+    given, out = view_inputs(inputs, n, rows), view_outputs(outputs, N, rows, plan.channels)
     for i in range(n):
         if not (math.isfinite(given.position[i]) and math.isfinite(given.velocity[i])):
             return REFUSED
@@ -235,7 +198,7 @@ def correct(
     status, t = 0, given.step[0]
     for i in range(n):
         kept.hinge[plan.actuated[i]] = given.effort[i]
-    if plan.touched >= 0 and not touch(integers, constants, memory, tree, ws, plan, kept, f, given):
+    if plan.touched >= 0 and not touch(s, given):
         status = TOUCH_UNREADABLE
     if t != f.step[0]:
         load(tree, wt, plan.touched, kept, t)
@@ -246,32 +209,29 @@ def correct(
         for i in range(6):
             wt.p[plan.touched, i] -= kept.touch[i]
     step_on(tree, wt, plan, kept, f, t)
-    watch_gauges(plan, c, settings, kept, f, given, out)
+    watch_gauges(s, given, out)
     for i in range(n):
         kept.x[plan.actuated[i]], kept.v[plan.actuated[i]] = given.position[i], given.velocity[i]
     put_state(tree, plan, c, kept, f)
     load(tree, ws, plan.touched, kept, 0.0)
     if plan.sensors > 0:
-        forward_dynamics(integers, constants, memory, kept.x, kept.v, kept.hinge, kept.a)
+        forward_sweeps(tree, ws, kept.x, kept.v, kept.hinge, kept.a)
         load_bodies(tree, ws, kept.x, kept.v)
-        read_motion(
-            memory, tree, ws, plan, c, f, kept.x, kept.v, kept.a, f.lines[0], f.readings[0]
-        )  # fmt: skip
+        read_motion(s, kept.x, kept.v, kept.a, f.readings[0])
     if rows > 0:
         innovate(plan, c, f, given, out)
-        if weigh(plan, c, settings, kept, f, given, out, t):
+        if weigh(s, given, out, t):
             status |= LEFT_OUT
         for r in range(rows):
-            s = f.innovation[r]
-            out.innovation[r], out.variance[r] = s, f.S[r, r]
+            out.innovation[r], out.variance[r] = f.innovation[r], f.S[r, r]
             if f.used[r] > 0.0:
                 for m in range(len(f.state)):
-                    f.state[m] += f.gain[r, m] * s
+                    f.state[m] += f.gain[r, m] * f.innovation[r]
         put_state(tree, plan, c, kept, f)
-    sound = keep(tree, plan, c, settings, kept, f, given)
+    sound = keep(s, given)
     status |= 0 if sound else DIVERGED
     load(tree, ws, plan.touched if sound else -1, kept, 0.0)
-    forward_dynamics(integers, constants, memory, kept.x, kept.v, kept.hinge, kept.a)
+    forward_sweeps(tree, ws, kept.x, kept.v, kept.hinge, kept.a)
     for i in range(plan.size):
         if not math.isfinite(kept.a[i]):  # finite rates may be too large for their squares
             kept.a[:] = 0.0
@@ -285,18 +245,9 @@ def correct(
 
 
 @inlined_kernel
-def touch(
-    integers: Index,
-    constants: Array,
-    memory: Array,
-    tree: BodyTree,
-    ws: Workspace,
-    plan: Plan,
-    kept: Kept,
-    f: Ahead,
-    given: Inputs,
-) -> bool:
+def touch(s: Filter, given: Inputs) -> bool:
     """Compute the contact wrench; return whether the sensor has a reading. See ``measurements.contact_body``."""
+    plan, tree, kept, f, ws = s.plan, s.tree, s.kept, s.ahead, s.now
     readable = True
     for i in range(6):
         kept.touch[i] = 0.0
@@ -309,9 +260,10 @@ def touch(
         follow(tree, f.x)
         follow(tree, f.v)
         load(tree, ws, -1, kept, 0.0)
-        inverse_dynamics(integers, constants, memory, f.x, f.v, kept.a, f.lines[0], f.wrench)
+        place_bodies(tree, ws, f.x, f.v)
+        inverse_sweep(tree, ws, kept.a)
         for i in range(6):
-            kept.touch[i] = given.touch[i] + f.wrench[plan.touched, i]
+            kept.touch[i] = given.touch[i] + ws.through[plan.touched, i]
             readable = readable and math.isfinite(kept.touch[i])
         if not readable:
             kept.touch[:] = 0.0
@@ -338,14 +290,13 @@ def put_state(tree: BodyTree, plan: Plan, c: Constants, kept: Kept, f: Ahead) ->
 
 
 @inlined_kernel
-def watch_gauges(
-    plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, given: Inputs, out: Outputs
-) -> None:
+def watch_gauges(s: Filter, given: Inputs, out: Outputs) -> None:
     """Find gauges that repeat one value exactly while the model predicts a change of strain; sets all reasons.
 
     The expected change is the sum of the predicted steps, not the difference of estimates: a frozen gauge holds the
     estimate at its value by correction, but it does not affect the steps predicted by the dynamics.
     """
+    plan, c, settings, kept, f = s.plan, s.constants, s.settings, s.kept, s.ahead
     value, repeats, travel, peak = kept.watch[0], kept.watch[1], kept.watch[2], kept.watch[3]
     for q in range(plan.channels):
         readable = True
@@ -430,10 +381,9 @@ def pushed(plan: Plan, settings: Settings, kept: Kept, f: Ahead, out: Outputs, t
 
 
 @inlined_kernel
-def weigh(
-    plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, given: Inputs, out: Outputs, t: float
-) -> bool:
+def weigh(s: Filter, given: Inputs, out: Outputs, t: float) -> bool:
     """Decide which channels correct the estimate, and update gain and covariance; return whether any was rejected."""
+    plan, c, settings, kept, f = s.plan, s.constants, s.settings, s.kept, s.ahead
     anew, left_out, surprised, noisier = False, False, False, False
     for g in range(plan.gauges):
         if out.reasons[g] == USED:
@@ -483,8 +433,9 @@ def weigh(
 
 
 @inlined_kernel
-def keep(tree: BodyTree, plan: Plan, c: Constants, settings: Settings, kept: Kept, f: Ahead, given: Inputs) -> bool:
+def keep(s: Filter, given: Inputs) -> bool:
     """Keep covariance and derivatives for the next sample; start over and return False where the filter diverged."""
+    plan, tree, c, settings, kept, f = s.plan, s.tree, s.constants, s.settings, s.kept, s.ahead
     N, sound = plan.N, True
     for i in range(N):  # NaN is beyond them, too
         sound = sound and abs(f.state[i]) <= c.farthest[i] and abs(f.state[N + i]) <= c.farthest[N + i]

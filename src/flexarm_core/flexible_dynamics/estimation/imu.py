@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import inlined_kernel
 from flexarm_core.flexible_dynamics.kinematics import cross_add, exponential
-from flexarm_core.flexible_dynamics.tree import view_workspace
+from flexarm_core.flexible_dynamics.tree import Workspace
 from flexarm_core.types import Array
 
 
-@kernel
-def imu_reading(
-    memory: Array,
-    body: int,
-    frame: Array,
-    influence: Array,
-    modes: Array,
-    reading: Array,
-) -> None:
+@inlined_kernel
+def imu_reading(ws: Workspace, body: int, frame: Array, influence: Array, modes: Array, reading: Array) -> None:
     r"""Compute the specific force and angular velocity of a frame on a body, in axes of the frame.
 
     With the body's angular velocity ``w`` and classical acceleration ``[a; alpha]``, gravity included as ``-g``, and
@@ -27,14 +20,13 @@ def imu_reading(
         reading = E^T [f; w + sigma]
 
     Args:
-        memory: workspace with the body velocities and accelerations from :func:`dense.inverse_dynamics`.
+        ws: workspace with the body velocities and accelerations from :func:`dense.inverse_dynamics`.
         body: index of the body.
         frame: (5, 3) node position [m], offset from the node [m], and the frame's axes in the undeformed body (3 rows).
         influence: (6, k) modal influence ``[Pi^t; Pi^r]`` at the node.
         modes: (3, k) modal positions, rates and accelerations of the body.
         reading: (6,) output [m/s^2, rad/s].
     """
-    ws = view_workspace(memory)
     work = ws.scratch
     E, Jl, f = work[0], work[1], work[2, 0]
     phi, rate, second, part = work[2, 1], work[2, 2], work[3, 0], work[3, 1]

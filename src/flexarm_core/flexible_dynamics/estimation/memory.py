@@ -8,10 +8,10 @@ six for each motion sensor.
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from flexarm_core.compiled import views
-from flexarm_core.flexible_dynamics.tree import Index
+from flexarm_core.compiled import Inlined, views
+from flexarm_core.flexible_dynamics.tree import BodyTree, Index, Workspace
 from flexarm_core.types import Array
 
 
@@ -41,7 +41,7 @@ view_plan = views(Plan)
 
 
 class Constants(NamedTuple):
-    """Arm, sensors and settings; made once."""
+    """Arm and sensors; made once."""
 
     K: Annotated[Array, "N", "N"]  # stiffness
     C: Annotated[Array, "N", "N"]  # damping
@@ -57,7 +57,6 @@ class Constants(NamedTuple):
     farthest: Annotated[Array, "2 * N"]  # largest state that is no divergence
     frame: Annotated[Array, "c", 5, 3]  # node, offset and axes of IMUs, see imu_reading
     influence: Annotated[Array, "c", 6, "k"]  # modal influence at IMUs
-    settings: Annotated[Array, 6]  # see view_settings
 
 
 view_constants = views(Constants, "N", "n", "c", "r", "p", "k")
@@ -72,9 +71,6 @@ class Settings(NamedTuple):
     patience: float
     frozen_samples: float
     frozen_travel: float  # predicted change of strain above which a repeated reading is frozen
-
-
-view_settings = views(Settings)
 
 
 class Kept(NamedTuple):
@@ -136,14 +132,39 @@ class Ahead(NamedTuple):
     x: Annotated[Array, "size"]
     v: Annotated[Array, "size"]
     a: Annotated[Array, "size"]
-    lines: Annotated[Array, 4, "size"]
+    lines: Annotated[Array, 3, "size"]
     responses: Annotated[Array, "size", "size"]
     readings: Annotated[Array, 2, "c", 6]
     motion: Annotated[Array, 3, "k"]
-    wrench: Annotated[Array, "bodies", 6]
 
 
-view_ahead = views(Ahead, "N", "n", "size", "c", "r", "p", "k", "bodies")
+view_ahead = views(Ahead, "N", "n", "size", "c", "r", "p", "k")
+
+
+class Filter(NamedTuple):
+    """All that lasts longer than a sample."""
+
+    plan: Plan
+    tree: BodyTree
+    constants: Constants
+    settings: Settings
+    kept: Kept
+    ahead: Ahead
+    now: Workspace  # of the tree, at the estimate or where its readings are predicted
+    onward: Workspace  # articulated at the estimate for the step that is prepared
+
+
+_view_filter = views(Filter, "N", "n", "size", "g", "c", "r", "q", "p", "k")
+
+
+def _filter(integers: Index, memory: Array) -> Any:
+    p = view_plan(integers)
+    return _view_filter(
+        integers, memory, p.N, p.n, p.size, p.gauges, p.sensors, p.rows, p.channels, p.loads, p.modes
+    )  # fmt: skip
+
+
+view_filter = Inlined(_filter)
 
 
 class Inputs(NamedTuple):

@@ -12,46 +12,33 @@ from __future__ import annotations
 
 import math
 
-from flexarm_core.compiled import inlined_kernel, kernel
+from flexarm_core.compiled import inlined_kernel
 from flexarm_core.flexible_dynamics.coupled_hinges import follow
 from flexarm_core.flexible_dynamics.dense import inverse_sweep
 from flexarm_core.flexible_dynamics.estimation.covariance import assign_rows
 from flexarm_core.flexible_dynamics.estimation.imu import imu_reading
-from flexarm_core.flexible_dynamics.estimation.memory import Ahead, Constants, Kept, Plan
+from flexarm_core.flexible_dynamics.estimation.memory import Filter
 from flexarm_core.flexible_dynamics.kinematics import load_bodies, move_bodies
 from flexarm_core.flexible_dynamics.recursion import hinge_forces, respond
-from flexarm_core.flexible_dynamics.tree import BodyTree, Index, Workspace
 from flexarm_core.types import Array
 
 DIFFERENCE = 1e-6  # [sqrt(kg)*m | rad | m, and their rates] step of the forward differences
 
 
-@kernel
-def read_swept(
-    memory: Array,
-    tree: BodyTree,
-    ws: Workspace,
-    x: Array,
-    v: Array,
-    acceleration: Array,
-    wrench: Array,
-    body: Index,
-    felt: Index,
-    frame: Array,
-    influence: Array,
-    modes: Array,
-    readings: Array,
-) -> None:
-    """Compute the readings (c, 6) after :func:`inverse_sweep`, which computed ``wrench`` (bodies, 6).
+@inlined_kernel
+def read_motion(s: Filter, x: Array, v: Array, a: Array, readings: Array) -> None:
+    """Compute readings (c, 6) at given accelerations, and the forces ``effort`` of ``s.now``.
 
-    For ``body``, ``felt``, ``frame`` and ``influence`` see ``memory.Plan`` and ``Constants``; ``modes`` (3, k) is
-    overwritten.
+    Requires ``load_bodies`` at coordinates ``x`` and rates ``v``.
     """
-    for i in range(len(body)):
-        b = body[i]
-        if felt[i] > 0:
+    plan, tree, ws, modes = s.plan, s.tree, s.now, s.ahead.motion
+    frame, influence = s.constants.frame, s.constants.influence
+    inverse_sweep(tree, ws, a)
+    for i in range(plan.sensors):
+        b = plan.body[i]
+        if plan.felt[i] > 0:
             for c in range(6):
-                readings[i, c] = -wrench[b, c]
+                readings[i, c] = -ws.through[b, c]
         elif b < 0:
             for c in range(3):
                 readings[i, 3 + c] = 0.0
@@ -61,47 +48,20 @@ def read_swept(
         else:
             k, e = tree.modes[b], tree.first_mode[b]
             for m in range(k):
-                modes[0, m], modes[1, m], modes[2, m] = x[e + m], v[e + m], acceleration[e + m]
-            imu_reading(memory, b, frame[i], influence[i][:, :k], modes[:, :k], readings[i])
+                modes[0, m], modes[1, m], modes[2, m] = x[e + m], v[e + m], a[e + m]
+            imu_reading(ws, b, frame[i], influence[i][:, :k], modes[:, :k], readings[i])
 
 
 @inlined_kernel
-def read_motion(
-    memory: Array,
-    tree: BodyTree,
-    ws: Workspace,
-    plan: Plan,
-    c: Constants,
-    f: Ahead,
-    x: Array,
-    v: Array,
-    a: Array,
-    effort: Array,
-    readings: Array,
-) -> None:
-    """Compute forces (size,) and readings (c, 6) at given accelerations; requires ``load_bodies``."""
-    inverse_sweep(tree, ws, a, effort, f.wrench)
-    read_swept(memory, tree, ws, x, v, a, f.wrench, plan.body, plan.felt, c.frame, c.influence, f.motion, readings)
+def renew(s: Filter, share: float) -> None:
+    """Renew a share of the derivatives at the state ``s.ahead.x, s.ahead.v``.
 
-
-@inlined_kernel
-def renew(
-    memory: Array,
-    tree: BodyTree,
-    ws: Workspace,
-    plan: Plan,
-    c: Constants,
-    kept: Kept,
-    f: Ahead,
-    share: float,
-) -> None:
-    """Renew a share of the derivatives at the state ``f.x, f.v``.
-
-    Requires ``forward_dynamics`` there, which gave ``f.a``. The others are copied from the stored ones. A contact
+    Requires ``forward_sweeps`` there, which gave ``s.ahead.a``. The others are copied from the stored ones. A contact
     wrench is constant in the axes of its body, like the sensor that measures it.
     """
+    tree, ws, plan, kept, f = s.tree, s.now, s.plan, s.kept, s.ahead
     size, N, linear = plan.size, plan.N, plan.linear
-    effort, forces, unit, a = f.lines[0], f.lines[1], f.lines[2], f.lines[3]
+    effort, forces, unit, a = ws.effort, f.lines[0], f.lines[1], f.lines[2]
     here, there = f.readings[0], f.readings[1]
     assign_rows(f.shown, kept.shown)
     assign_rows(f.forces, kept.forces)
@@ -116,12 +76,12 @@ def renew(
         respond(tree, ws, unit, False, f.responses[m])
         unit[j] = 0.0
     load_bodies(tree, ws, f.x, f.v)
-    read_motion(memory, tree, ws, plan, c, f, f.x, f.v, f.a, effort, here)
+    read_motion(s, f.x, f.v, f.a, here)
     for m in range(coordinates):
         j = (int(kept.turn[1]) + m) % size
         for i in range(size):
             a[i] = f.a[i] + f.responses[m, i]
-        read_motion(memory, tree, ws, plan, c, f, f.x, f.v, a, effort, there)
+        read_motion(s, f.x, f.v, a, there)
         for i in range(plan.sensors):
             for b in range(6):
                 f.forces[j, linear + 6 * i + b] = there[i, b] - here[i, b]
@@ -133,7 +93,7 @@ def renew(
         follow(tree, state)
         move_bodies(tree, ws, f.x, f.v)
         load_bodies(tree, ws, f.x, f.v)
-        read_motion(memory, tree, ws, plan, c, f, f.x, f.v, f.a, effort, there)
+        read_motion(s, f.x, f.v, f.a, there)
         hinge_forces(tree, f.x, f.v, kept.hinge, 0.0, forces)
         state[place] = was
         follow(tree, state)
@@ -141,8 +101,8 @@ def renew(
             for b in range(6):
                 f.shown[j, linear + 6 * i + b] = there[i, b] - here[i, b]
         for i in range(size):
-            s = effort[i] - forces[i]
+            missing = effort[i] - forces[i]
             for r in range(linear, plan.rows):
-                f.shown[j, r] -= f.forces[i, r] * s
+                f.shown[j, r] -= f.forces[i, r] * missing
         for r in range(linear, plan.rows):
             f.shown[j, r] /= DIFFERENCE
