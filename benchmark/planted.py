@@ -285,7 +285,7 @@ PLANTED = (
     ),
     Planted(
         "base wrench: the bias is tracked while the arm moves", "flexarm_core/base_wrench/bias_tracking.py",
-        "if not still or rested[0] < rest_time:", "if False:", "test/core/base_wrench/test_bias_tracking.py",
+        "if not still or rested[0] < settings.rest_time:", "if False:", "test/core/base_wrench/test_bias_tracking.py",
     ),
     # Nodes
     Planted(

@@ -104,11 +104,8 @@ def base_wrench_times() -> Iterator[Figure]:
 
     def floor(_: Tick) -> None:
         stamp[0] += STEP
-        estimate(
-            estimator._constants, bodies.structure, estimator._settings, estimator._memory, estimator._stamps,
-            estimator._inputs, stamp[0], True, joints, wrenches,
-        )  # fmt: skip
-        control(controller._constants, loop.settings, loop.memory, controller._inputs, 0.002, False, True, out)
+        estimate(estimator._integers, estimator._memory, estimator._inputs, stamp[0], joints, wrenches)
+        control(controller._constants, loop.memory, controller._inputs, 0.002, True, out)
 
     least = cpu_time(lambda: ticks(model), lambda: None, floor)
     yield Figure(

@@ -138,7 +138,8 @@ def views(record: Any, *sizes: str) -> Any:
     lie in its place; their shapes may have the numbers of that record and the sizes.
 
     In a kernel no call remains. Outside of kernels NumPy makes the views; see there :func:`allocate`, :func:`pack`, and
-    ``view_state.size``, a function of the sizes and of the numbers in shapes.
+    ``view_state.size``, the size of the memory (or of the integers, where there are only these), a function of the
+    sizes and of the numbers in shapes.
 
     Raises:
         NameError: a shape has a name that is no size and no field.
@@ -177,9 +178,8 @@ def views(record: Any, *sizes: str) -> Any:
     end = f"return {add(record, '')}"
     source = f"def view_{record.__name__}({', '.join((*counts, *sizes))}): "
     source += "; ".join((*(f"{array}_i = 0" for array in counts), *lines, end))
-    source += (
-        f"\ndef size({', '.join((*sizes, *filter(numbers.get, numbers)))}): return {' + '.join([*counts.values()][-1])}"
-    )
+    needed, count = filter(numbers.get, numbers), counts.get("memory") or counts["integers"]
+    source += f"\ndef size({', '.join((*sizes, *needed))}): return {' + '.join(count)}"
     scope["__name__"] = record.__module__
     exec(source, scope)
     compiled = Inlined(scope[f"view_{record.__name__}"])

@@ -112,6 +112,7 @@ def test_integers_lie_in_an_array_of_their_own():
         assert (seen.count, seen.width, seen.gain) == (2, 1, 0.5)
         assert [seen.mass.tolist(), seen.parent.tolist(), seen.kind.tolist()] == [[3.0, 4.0], [-1, 0], [7]]
         assert seen.parent.dtype == seen.kind.dtype == np.int64
+    assert view_tree.size(2, 1) == memory.size, "not that of the integers"
 
 
 def test_a_field_may_be_a_record_whose_shapes_have_its_own_numbers_and_the_sizes():

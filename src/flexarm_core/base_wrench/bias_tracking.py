@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 from flexarm_core.compiled import kernel
 from flexarm_core.settings import Settings, setting
@@ -28,40 +29,50 @@ class BiasTrackingConfig(Settings):
     # fmt: on
 
 
+class BiasSettings(NamedTuple):
+    """See :class:`BiasTrackingConfig`."""
+
+    time_constant: float
+    rest_velocity: float
+    rest_time: float
+    max_force: float
+    max_torque: float
+
+
+class BiasState(NamedTuple):
+    """What lasts from sample to sample."""
+
+    # time for which the arm has been at rest; to set to zero if something touched it, or samples are missing [s]
+    rested: Annotated[Array, 1]
+    drift: Annotated[Array, 6]  # drift of the bias [N, N*m]
+
+
 @kernel
-def track_bias(
-    dt: float, time_constant: float, rest_velocity: float, rest_time: float, max_force: float, max_torque: float,
-    residual: Array, velocity: Array, rested: Array, drift: Array,
-) -> bool:  # fmt: skip
+def track_bias(settings: BiasSettings, state: BiasState, residual: Array, velocity: Array, dt: float) -> bool:
     """Update the drift from a residual wrench while the arm is at rest; return whether it was updated.
 
     Args:
-        dt: time since the last sample [s].
-        time_constant: this and the following settings: see :class:`BiasTrackingConfig`.
-        rest_velocity: velocity below which a coordinate counts as at rest [rad/s | m/s].
-        rest_time: time that the arm must have been at rest [s].
-        max_force: largest drift of the force [N].
-        max_torque: largest drift of the torque [N*m].
+        settings: settings.
+        state: changed in place.
         residual: (6,) ``[f; n]`` measured wrench minus bias, drift and model, in the sensor frame [N, N*m].
         velocity: (n,) velocities of all moving coordinates [rad/s | m/s].
-        rested: (1,) time for which the arm has been at rest; changed in place. Set it to zero if something touched the
-            arm, or samples of its motion are missing [s].
-        drift: (6,) drift of the bias; changed in place [N, N*m].
+        dt: time since the last sample [s].
     """
-    if time_constant <= 0.0:
+    rested, drift = state
+    if settings.time_constant <= 0.0:
         return False
     still = True
     for rate in velocity:
-        still = still and abs(rate) <= rest_velocity
+        still = still and abs(rate) <= settings.rest_velocity
     rested[0] = rested[0] + dt if still else 0.0
-    if not still or rested[0] < rest_time:
+    if not still or rested[0] < settings.rest_time:
         return False
     force = torque = 0.0
     for i in range(3):
         force, torque = force + (drift[i] + residual[i]) ** 2, torque + (drift[3 + i] + residual[3 + i]) ** 2
-    if math.sqrt(force) > max_force or math.sqrt(torque) > max_torque:
+    if math.sqrt(force) > settings.max_force or math.sqrt(torque) > settings.max_torque:
         return False
-    share = 1.0 - math.exp(-dt / time_constant)
+    share = 1.0 - math.exp(-dt / settings.time_constant)
     for i in range(6):
         drift[i] += share * residual[i]
     return True

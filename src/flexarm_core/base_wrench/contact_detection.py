@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -30,29 +31,34 @@ class ContactDetectionConfig(Settings):
     # fmt: on
 
 
+class ContactSettings(NamedTuple):
+    """See :class:`ContactDetectionConfig`."""
+
+    force: float
+    torque: float
+    bandwidth: float
+
+
+class ContactState(NamedTuple):
+    """What lasts from wrench to wrench; zero at the beginning."""
+
+    low: Annotated[Array, 6]  # low-passed residual wrench
+    touching: Annotated[Array, 1]  # whether there is a contact
+
+
 @kernel
-def detect_contact(
-    dt: float, force: float, torque: float, bandwidth: float, residual: Array, low: Array, touching: Array
-) -> bool:
+def detect_contact(settings: ContactSettings, state: ContactState, residual: Array, dt: float) -> bool:
     """Process a residual wrench (6,), ``dt`` [s] after the previous one; return whether there is a contact.
 
-    Low-pass and thresholds with hysteresis: for the thresholds see :class:`ContactDetectionConfig`.
-
-    Args:
-        dt: time since the previous wrench [s].
-        force: force threshold [N].
-        torque: torque threshold [N*m].
-        bandwidth: bandwidth of the low-pass [rad/s].
-        residual: (6,) residual wrench [N, N*m].
-        low: (6,) low-passed residual wrench; zero at the beginning, changed in place.
-        touching: (1,) 1 during a contact; changed in place.
+    Low-pass and thresholds with hysteresis.
     """
-    share = 1.0 - math.exp(-bandwidth * dt)
+    low, touching = state
+    share = 1.0 - math.exp(-settings.bandwidth * dt)
     for i in range(6):
         low[i] += share * (residual[i] - low[i])
     level = RELEASE if touching[0] > 0.0 else 1.0
-    pushed = 0.0 < level * force < math.sqrt(low[0] ** 2 + low[1] ** 2 + low[2] ** 2)
-    pushed = pushed or 0.0 < level * torque < math.sqrt(low[3] ** 2 + low[4] ** 2 + low[5] ** 2)
+    pushed = 0.0 < level * settings.force < math.sqrt(low[0] ** 2 + low[1] ** 2 + low[2] ** 2)
+    pushed = pushed or 0.0 < level * settings.torque < math.sqrt(low[3] ** 2 + low[4] ** 2 + low[5] ** 2)
     touching[0] = 1.0 if pushed else 0.0
     return pushed
 

@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple, NoReturn
 import numpy as np
 
 from flexarm_core.base_wrench.position_loop import PositionLoop, PositionLoopConfig
-from flexarm_core.base_wrench.torque_loop import TorqueLoop, TorqueLoopConfig, compensate
+from flexarm_core.base_wrench.torque_loop import TorqueLoop, TorqueLoopConfig, compensate, view_loop
 from flexarm_core.compiled import kernel, pack, views
 from flexarm_core.errors import InputError
 from flexarm_core.robot.arm_model import ArmModel
@@ -35,7 +35,6 @@ class Constants(NamedTuple):
     """Of the arm."""
 
     m: int  # number of elastic joints
-    limit: Annotated[Array, "n"]  # effort limits [N*m | N]
     viscous: Annotated[Array, "n"]  # viscous damping
 
 
@@ -69,7 +68,7 @@ class BaseWrenchController:
         self.model = model
         self._position = PositionLoop(model, config.position_loop)
         self._torque = TorqueLoop(model.effort_limit, config.torque_loop)
-        self._constants, self._shape = pack(Constants(model.m, model.effort_limit, model.D_m)), (model.n,)
+        self._constants, self._shape = pack(Constants(model.m, model.D_m)), (model.n,)
         self._inputs = np.empty(view_inputs.size(model.n, model.m))
         self._shapes = (*3 * (self._shape,), *2 * ((model.m,),))
         self.reset()
@@ -124,17 +123,13 @@ class BaseWrenchController:
         if desired is None:
             desired = self._position.update(state, reference)
             desired = desired if gravity_change is None else desired + gravity_change
-        dt = self._torque.config.period if self._stamp is None else (stamp - self._stamp) * 1e-9
-        gap = not 0.0 < dt <= LONGEST_GAP
-        if gap:
-            dt = self._torque.config.period
+        period = self._torque.config.period
+        dt = period if self._stamp is None else (stamp - self._stamp) * 1e-9
         q, v, x, rate = state.position, state.velocity, state.deflection, state.deflection_rate
         out, wrong = np.empty((2, self.model.n)), True
         if (desired.shape, v.shape, q.shape, x.shape, rate.shape) == self._shapes:
             np.concatenate(Inputs(desired, friction, v, q, x, rate), out=self._inputs)
-            wrong = control(
-                self._constants, self._torque.settings, self._torque.memory, self._inputs, dt, gap, estimate.valid, out
-            )
+            wrong = control(self._constants, self._torque.memory, self._inputs, dt, estimate.valid, out)
         if wrong:
             self._refuse(state, reference, estimate)
         self._stamp = stamp
@@ -155,18 +150,14 @@ class BaseWrenchController:
 
 
 @kernel
-def control(
-    constants: Array, settings: Array, memory: Array, inputs: Array, dt: float, gap: bool, valid: bool, out: Array
-) -> bool:
+def control(constants: Array, loop: Array, inputs: Array, dt: float, valid: bool, out: Array) -> bool:
     """Add the correction of the torque loop to the desired effort; return whether an input is not finite.
 
     Args:
         constants: see :class:`Constants`.
-        settings: see ``torque_loop.LoopSettings``.
-        memory: see ``torque_loop.LoopMemory``; changed in place.
+        loop: see ``torque_loop.Loop``; changed in place.
         inputs: see :class:`Inputs`; changed in place.
-        dt: time since the last sample [s].
-        gap: whether the loop restarts.
+        dt: time since the last sample; the loop restarts unless 0 < ``dt`` <= LONGEST_GAP [s].
         valid: whether the friction was measured; joints with NaN are not known.
         out: (2, n) gets what :class:`Outputs` says.
     """
@@ -178,12 +169,14 @@ def control(
             return True
     for i in range(n):
         known = known or not math.isnan(u.friction[i])
-    if gap:
-        for i in range(memory.shape[0]):
-            memory[i] = 0.0
+    if not 0.0 < dt <= LONGEST_GAP:
+        s = view_loop(loop, n)
+        dt, s.weight[0], s.begun[0] = s.settings.period, 0.0, 0.0
+        for i in range(n):
+            s.friction[i] = 0.0
     for i in range(n):  # the desired effort already contains the viscous damping of the model
         u.friction[i] -= c.viscous[i] * u.velocity[i]
-    compensate(settings, memory, c.limit, u.friction, valid and known, dt, y.correction)
+    compensate(loop, u.friction, valid and known, dt, y.correction)
     for i in range(n):
         y.effort[i] = u.desired[i] + y.correction[i]
     return False

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from flexarm_core.base_wrench.bias_tracking import BiasSettings, BiasState
+from flexarm_core.base_wrench.contact_detection import ContactSettings, ContactState
+from flexarm_core.base_wrench.motion_filter import FilterSettings, FilterState
 from flexarm_core.base_wrench.newton_euler import ROWS, STATE, WIDTH
 from flexarm_core.base_wrench.sensed_bodies import COLUMNS, RATIO, WEIGHT
 from flexarm_core.compiled import pack, views
@@ -33,7 +36,8 @@ class Constants(NamedTuple):
     sensor: Annotated[Array, 13]  # see ``newton_euler``
     armature: Annotated[Array, "n"]  # rotor inertias
     turning: Annotated[Array, "n"]  # 1 for an endless joint
-    links: Annotated[Array, "bodies", COLUMNS]  # see ``SensedBodies``
+    links: Annotated[Array, "bodies", COLUMNS]  # this and ``structure``: see ``SensedBodies``
+    structure: Annotated[NDArray[np.int64], "bodies", 5]
     change: Annotated[Array, "changed", COLUMNS]  # the same with calibrated minus described gravity parameters
     counts: Annotated[Array, "n if nodes else 0"]  # number of nodes of the gravity table
     ends: Annotated[Array, "n if nodes else 0", 2]  # nodes of prismatic joints
@@ -49,42 +53,28 @@ class Settings(NamedTuple):
     sign: float  # 1: wrench of the robot on its base, -1: of the base on the robot
     delay: float  # [ns] age of the wrench
     frozen_samples: float
-    velocity_bandwidth: float
-    acceleration_bandwidth: float  # 0: accelerations are neglected
-    force: float
-    torque: float
-    bandwidth: float
-    time_constant: float
-    rest_velocity: float
-    rest_time: float
-    max_force: float
-    max_torque: float
+    filter: FilterSettings  # acceleration_bandwidth 0: accelerations are neglected
+    contact: ContactSettings
+    tracking: BiasSettings
     bias: Annotated[Array, 6]  # configured bias
-
-
-view_settings = views(Settings)
 
 
 class State(NamedTuple):
     """What lasts from sample to sample, and room for the recursion."""
 
     samples: Annotated[Array, 1]  # number of samples so far; sample k is stored at row k modulo KEPT
+    stamps: Annotated[NDArray[np.int64], KEPT]  # of the stored samples [ns]
     motion: Annotated[Array, KEPT, 3, "size"]  # positions, velocities and accelerations of the stored samples
     effort: Annotated[Array, KEPT, "n"]  # efforts of the stored samples; NaN: unknown
-    before: Annotated[Array, "n"]  # motion filter: last position
-    velocity: Annotated[Array, "n"]  # filtered velocity
-    slow: Annotated[Array, "n"]  # low-passed velocity
-    acceleration: Annotated[Array, "n"]  # filtered acceleration
+    filtered: FilterState
     reading: Annotated[Array, 6]  # last usable reading
     frozen: Annotated[Array, 1]  # number of equal readings in a row
     moved: Annotated[Array, 1]  # whether the efforts changed from the sample before to the last one
-    low: Annotated[Array, 6]  # low-passed residual wrench
-    touching: Annotated[Array, 1]  # whether there is a contact
-    rested: Annotated[Array, 1]  # time for which the arm has been at rest [s]
-    drift: Annotated[Array, 6]  # tracked drift of the bias, robot on base
+    contact: ContactState
+    tracked: BiasState  # robot on base
     speed: Annotated[Array, 1]  # largest filtered joint velocity
     still: Annotated[Array, 3, "size"]  # a motion without velocities and accelerations
-    given: Annotated[Array, 16]  # see ``newton_euler``
+    given: Annotated[Array, 16]  # this, the bodies and the torques: see ``newton_euler.Sensing``
     bodies: Annotated[Array, "bodies", STATE]
     torques: Annotated[Array, ROWS, f"max(size, {WIDTH})"]
     changes: Annotated[Array, ROWS, f"max(size, {WIDTH})"]
@@ -94,12 +84,24 @@ class State(NamedTuple):
 view_state = views(State, "n", "size", "bodies", "nodes")
 
 
+class Estimator(NamedTuple):
+    """All that lasts longer than a sample."""
+
+    constants: Constants
+    settings: Settings
+    state: State
+
+
+view_estimator = views(Estimator, "n", "size", "bodies", "nodes")
+
+
 class Inputs(NamedTuple):
     """One sample; see ``BaseWrenchSample``."""
 
+    known: bool  # whether there are efforts
     position: Annotated[Array, "n"]
     velocity: Annotated[Array, "n"]
-    effort: Annotated[Array, "n"]  # NaN if unknown
+    effort: Annotated[Array, "n"]
     deflection: Annotated[Array, "m"]
     deflection_rate: Annotated[Array, "m"]
     deflection_acceleration: Annotated[Array, "m"]
@@ -121,9 +123,6 @@ class Joints(NamedTuple):
     gravity_change: Annotated[Array, "n"]
 
 
-view_joints = views(Joints, "n")
-
-
 class Wrenches(NamedTuple):
     """Wrenches, rows of one array; see ``BaseWrenchEstimate``."""
 
@@ -133,14 +132,14 @@ class Wrenches(NamedTuple):
     bias: Annotated[Array, 6]
 
 
-view_wrenches = views(Wrenches)
+view_joints, view_wrenches = views(Joints, "n"), views(Wrenches)
 
 
 def pack_constants(
     n: int, size: int, gravity: Array, sensor: Array, armature: Array, turning: Array, links: Array, described: Array,
     table: tuple[NDArray, Array, Array] | None,
 ) -> Array:  # fmt: skip
-    """Return :class:`Constants` as one array.
+    """Return the numbers and arrays of :class:`Constants` that are no integers as one array.
 
     Args:
         n: number of actuated joints.
@@ -159,7 +158,7 @@ def pack_constants(
         change = change[:0]
     parts = (np.zeros(0), np.zeros((0, 2)), np.zeros(0)) if table is None else table
     sizes = (n, size, len(links), len(change), parts[2].size)
-    return pack(Constants(*sizes, gravity, sensor, armature, turning, links, change, *parts))
+    return pack((*sizes, gravity, sensor, armature, turning, links, change, *parts))
 
 
 def pack_settings(config: BaseWrenchEstimatorConfig) -> Array:
@@ -169,16 +168,12 @@ def pack_settings(config: BaseWrenchEstimatorConfig) -> Array:
         1.0 if config.wrench_convention == "robot_on_base" else -1.0,
         round(config.wrench_delay * 1e9),
         config.frozen_samples,
-        config.velocity_bandwidth,
-        config.acceleration_bandwidth if config.joint_acceleration == "derivative" else 0.0,
-        contact.force,
-        contact.torque,
-        contact.bandwidth,
-        bias.time_constant,
-        bias.rest_velocity,
-        bias.rest_time,
-        bias.max_force,
-        bias.max_torque,
+        FilterSettings(
+            config.velocity_bandwidth,
+            config.acceleration_bandwidth if config.joint_acceleration == "derivative" else 0.0,
+        ),
+        ContactSettings(contact.force, contact.torque, contact.bandwidth),
+        BiasSettings(bias.time_constant, bias.rest_velocity, bias.rest_time, bias.max_force, bias.max_torque),
         np.array(config.wrench_bias),
     )
     return pack(settings)

@@ -11,16 +11,16 @@ from flexarm_core.base_wrench.contact_detection import detect_contact
 from flexarm_core.base_wrench.estimate_memory import (
     KEPT,
     Constants,
+    Estimator,
     Inputs,
     Joints,
     Settings,
     State,
     Wrenches,
     view_constants,
+    view_estimator,
     view_inputs,
     view_joints,
-    view_settings,
-    view_state,
     view_wrenches,
 )
 from flexarm_core.base_wrench.gravity_table import look_up
@@ -33,6 +33,7 @@ from flexarm_core.base_wrench.newton_euler import (
     TORQUE,
     WIDTH,
     WRENCHES,
+    Sensing,
     newton_euler,
 )
 from flexarm_core.compiled import inlined_kernel, kernel
@@ -42,24 +43,17 @@ ESTIMATED, NO_READING, FROZEN, REFUSED = range(4)  # status; after REFUSED nothi
 
 
 @kernel
-def estimate(
-    constants: Array, structure: NDArray, settings: Array, state: Array, stamps: NDArray, inputs: Array, stamp: int,
-    given: bool, joints: Array, wrenches: Array,
-) -> int:  # fmt: skip
+def estimate(integers: NDArray, memory: Array, inputs: Array, stamp: int, joints: Array, wrenches: Array) -> int:
     """Process one sample and return a status.
 
     The wrench is compared with the motion of the stored sample nearest to its own time, ``stamp - delay``. Without a
     usable reading, the quantities that depend on it are NaN, and the time at rest for the bias restarts.
 
     Args:
-        constants: see :class:`Constants`.
-        structure: (B, 5) see ``SensedBodies``.
-        settings: see :class:`Settings`.
-        state: see :class:`State`; changed in place.
-        stamps: (KEPT,) stamps of the stored samples; changed in place [ns].
+        integers: this and ``memory``: see :class:`Estimator`; changed in place.
+        memory: see there.
         inputs: see :class:`Inputs`.
         stamp: stamp of the sample [ns].
-        given: whether the efforts are known.
         joints: (7, n) gets :class:`Joints`.
         wrenches: (4, 6) gets :class:`Wrenches`.
 
@@ -67,57 +61,56 @@ def estimate(
         ESTIMATED; NO_READING: the wrench is not finite; FROZEN: the wrench does not change although efforts do;
         REFUSED: another input is not finite, or the stamp is no later than the last one.
     """
-    c, z = view_constants(constants), view_settings(settings)
-    s = view_state(state, c.n, c.size, len(structure), len(c.table))
-    u, x, w = view_inputs(inputs, c.n, c.size - c.n), view_joints(joints, c.n), view_wrenches(wrenches)
+    begin = view_constants(memory, integers)
+    v = view_estimator(memory, integers, begin.n, begin.size, begin.bodies, begin.nodes)
+    c, z, s = v
+    u, x, w, stamps = (
+        view_inputs(inputs, c.n, c.size - c.n),
+        view_joints(joints, c.n),
+        view_wrenches(wrenches),
+        s.stamps,
+    )
     count = int(s.samples[0])
     last = (count - 1) % KEPT
-    if _is_wrong(u, given) or (count and stamp <= stamps[last]):
+    if _is_wrong(u) or (count and stamp <= stamps[last]):
         return REFUSED
     dt = (stamp - stamps[last]) * 1e-9 if count else 0.0
-    filter_motion(
-        dt, z.velocity_bandwidth, z.acceleration_bandwidth, c.turning, u.position, u.velocity,
-        s.before, s.velocity, s.slow, s.acceleration,
-    )  # fmt: skip
+    filter_motion(z.filter, c.turning, s.filtered, u.position, u.velocity, dt)
     if dt > LONGEST_GAP:  # the motion during the gap is unknown
-        s.rested[0], dt = 0.0, 0.0
+        s.tracked.rested[0], dt = 0.0, 0.0
     newest = count % KEPT
     stamps[newest] = stamp
-    _take(c, z, s, u, count, given, x)
+    _take(c, z, s, u, x)
     if len(c.change):
-        _compare_gravity(c, s, structure, x)
+        _compare_gravity(c, s, x)
     row = _nearest(stamps, count, stamp - int(z.delay))
     status = _read(z, s, u)
     for i in range(6):
-        s.given[3 + i] = 0.0 if status else z.sign * (u.wrench[i] - (z.bias[i] + z.sign * s.drift[i]))
+        s.given[3 + i] = 0.0 if status else z.sign * (u.wrench[i] - (z.bias[i] + z.sign * s.tracked.drift[i]))
         w.wrench[i] = math.nan if status else s.given[3 + i]
     if len(c.counts):
         s.given[9] = 1.0
         look_up(c.table, c.counts, c.ends, s.motion[row, 0], s.work, s.given[10:])
-    newton_euler(c.links, structure, c.sensor, s.motion[row], s.given, s.bodies, s.torques)
+    newton_euler(c.links, c.structure, Sensing(c.sensor, s.motion[row], s.given, s.bodies, s.torques))
     if not status:
         for i in range(6):
             if not math.isfinite(s.torques[WRENCHES, RESIDUAL_WRENCH + i]):
                 status = NO_READING  # readings or velocities beyond all measure must not enter the low-pass
-    if status or detect_contact(
-        dt, z.force, z.torque, z.bandwidth, s.torques[WRENCHES, RESIDUAL_WRENCH:WIDTH], s.low, s.touching
-    ):
-        s.rested[0] = 0.0
+    residual = s.torques[WRENCHES, RESIDUAL_WRENCH:WIDTH]
+    if status or detect_contact(z.contact, s.contact, residual, dt):
+        s.tracked.rested[0] = 0.0
     else:
-        track_bias(
-            dt, z.time_constant, z.rest_velocity, z.rest_time, z.max_force, z.max_torque,
-            s.torques[WRENCHES, RESIDUAL_WRENCH:WIDTH], s.motion[newest, 1], s.rested, s.drift,
-        )  # fmt: skip
-    _give(c, z, s, row, status, x, w)
+        track_bias(z.tracking, s.tracked, residual, s.motion[newest, 1], dt)
+    _give(v, row, status, x, w)
     return status
 
 
 @inlined_kernel
-def _is_wrong(u: Inputs, given: bool) -> bool:
+def _is_wrong(u: Inputs) -> bool:
     wrong = False
     for i in range(len(u.position)):
         wrong = wrong or not (math.isfinite(u.position[i]) and math.isfinite(u.velocity[i]))
-        wrong = wrong or (given and not math.isfinite(u.effort[i]))
+        wrong = wrong or (u.known and not math.isfinite(u.effort[i]))
     for i in range(len(u.deflection)):
         wrong = wrong or not (math.isfinite(u.deflection[i]) and math.isfinite(u.deflection_rate[i]))
         wrong = wrong or not math.isfinite(u.deflection_acceleration[i])
@@ -125,20 +118,22 @@ def _is_wrong(u: Inputs, given: bool) -> bool:
 
 
 @inlined_kernel
-def _take(c: Constants, z: Settings, s: State, u: Inputs, count: int, given: bool, x: Joints) -> None:
+def _take(c: Constants, z: Settings, s: State, u: Inputs, x: Joints) -> None:
     """Store a sample, write the filtered motion, and note whether the efforts have changed."""
-    newest, last, n = count % KEPT, (count - 1) % KEPT, c.n
+    count, n = int(s.samples[0]), c.n
+    newest, last = count % KEPT, (count - 1) % KEPT
     if z.frozen_samples > 0.0 and count and not math.isnan(s.effort[last, 0]):
         changed = False
         for i in range(n):
             changed = changed or u.effort[i] != s.effort[last, i]
-        s.moved[0] = 1.0 if given and changed else 0.0
+        s.moved[0] = 1.0 if u.known and changed else 0.0
     s.speed[0] = 0.0
     for i in range(n):
-        s.motion[newest, 0, i], s.motion[newest, 1, i] = u.position[i], s.velocity[i]
-        s.motion[newest, 2, i], s.effort[newest, i] = s.acceleration[i], u.effort[i] if given else math.nan
-        x.velocity[i], x.acceleration[i], x.gravity_change[i] = s.velocity[i], s.acceleration[i], 0.0
-        s.speed[0] = max(s.speed[0], abs(s.velocity[i]))
+        s.motion[newest, 0, i], s.motion[newest, 1, i] = u.position[i], s.filtered.velocity[i]
+        s.motion[newest, 2, i], s.effort[newest, i] = s.filtered.acceleration[i], u.effort[i] if u.known else math.nan
+        x.velocity[i], x.acceleration[i] = s.filtered.velocity[i], s.filtered.acceleration[i]
+        x.gravity_change[i] = 0.0
+        s.speed[0] = max(s.speed[0], abs(s.filtered.velocity[i]))
     for i in range(c.size - n):
         s.motion[newest, 0, n + i], s.motion[newest, 1, n + i] = u.deflection[i], u.deflection_rate[i]
         s.motion[newest, 2, n + i] = u.deflection_acceleration[i]
@@ -146,12 +141,12 @@ def _take(c: Constants, z: Settings, s: State, u: Inputs, count: int, given: boo
 
 
 @inlined_kernel
-def _compare_gravity(c: Constants, s: State, structure: NDArray, x: Joints) -> None:
+def _compare_gravity(c: Constants, s: State, x: Joints) -> None:
     """Write calibrated minus described gravity efforts of the newest sample: gravity is linear in its parameters."""
     newest = (int(s.samples[0]) - 1) % KEPT
     for i in range(c.size):
         s.still[0, i] = s.motion[newest, 0, i]
-    newton_euler(c.change, structure, c.sensor, s.still, s.given, s.bodies, s.changes)
+    newton_euler(c.change, c.structure, Sensing(c.sensor, s.still, s.given, s.bodies, s.changes))
     for i in range(c.n):
         x.gravity_change[i] = s.changes[GRAVITY_TORQUE, i]
 
@@ -187,8 +182,9 @@ def _read(z: Settings, s: State, u: Inputs) -> int:
 
 
 @inlined_kernel
-def _give(c: Constants, z: Settings, s: State, row: int, status: int, x: Joints, w: Wrenches) -> None:
+def _give(v: Estimator, row: int, status: int, x: Joints, w: Wrenches) -> None:
     """Write the results."""
+    c, z, s = v
     for i in range(c.n):
         x.gravity[i], x.model_torque[i] = s.torques[GRAVITY_TORQUE, i], s.torques[MODEL_TORQUE, i]
         x.torque[i] = math.nan if status else s.torques[TORQUE, i]
@@ -198,4 +194,4 @@ def _give(c: Constants, z: Settings, s: State, row: int, status: int, x: Joints,
         w.gravity[i] = s.torques[WRENCHES, GRAVITY_WRENCH + i]
         w.wrench[i] = math.nan if status else w.wrench[i]
         w.residual[i] = math.nan if status else s.torques[WRENCHES, RESIDUAL_WRENCH + i]
-        w.bias[i] = z.bias[i] + z.sign * s.drift[i]
+        w.bias[i] = z.bias[i] + z.sign * s.tracked.drift[i]

@@ -11,9 +11,11 @@ from flexarm_core.base_wrench.contact_detection import ContactDetectionConfig
 from flexarm_core.base_wrench.estimate_memory import (
     KEPT,
     Joints,
+    State,
     Wrenches,
     pack_constants,
     pack_settings,
+    view_estimator,
     view_inputs,
     view_state,
 )
@@ -22,7 +24,6 @@ from flexarm_core.base_wrench.gravity_table import GravityTable
 from flexarm_core.base_wrench.newton_euler import WRENCHES
 from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics, sensor_row
-from flexarm_core.compiled import allocate
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.settings import Settings, setting
@@ -34,6 +35,7 @@ OF_JOINTS = ("position", "velocity", "effort")
 OF_BASE = ("deflection", "deflection_rate", "deflection_acceleration")
 ROWS, WRENCH_ROWS = len(Joints._fields), len(Wrenches._fields)
 NOTHING_READ = np.full(6, np.nan)
+UNKNOWN, KNOWN = np.zeros(1), np.ones(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ class BaseWrenchEstimator:
         self.model, self.bodies, self.config = model, dynamics.bodies, config
         bodies = dynamics.bodies
         self.sign = 1.0 if config.wrench_convention == "robot_on_base" else -1.0
-        self._constants = pack_constants(
+        constants = pack_constants(
             model.n,
             model.n + model.m,
             np.array(dynamics.gravity),
@@ -125,13 +127,14 @@ class BaseWrenchEstimator:
             build_sensed_bodies(model.description, bodies.sensor).links,
             None if table is None else (table.counts, table.ends, table.values),
         )
-        self._settings = pack_settings(config)
         sizes = model.n, model.n + model.m, len(bodies.links), 0 if table is None else table.values.size
-        self._memory, self._state = allocate(view_state, *sizes)
+        self._memory = np.concatenate((constants, pack_settings(config), np.zeros(view_state.size(*sizes))))
+        self._integers = np.concatenate((bodies.structure.ravel(), np.zeros(KEPT, dtype=np.int64)))
+        self._state: State = view_estimator(self._memory, self._integers, *sizes).state
         self._state.given[:3] = dynamics.gravity
         self._state.torques[:WRENCHES, : model.n][:, ~bodies.sensed] = np.nan  # never written
         self._begun = self._memory.copy()
-        self._stamps, self._inputs = np.zeros(KEPT, dtype=np.int64), np.zeros(view_inputs.size(model.n, model.m))
+        self._inputs = np.zeros(view_inputs.size(model.n, model.m))
         self._shapes = (*3 * ((model.n,),), *3 * ((model.m,),))
         self._unknown = np.full(model.n, np.nan)
         self.reset()
@@ -146,12 +149,12 @@ class BaseWrenchEstimator:
     @property
     def touching(self) -> bool:
         """Whether there is a contact."""
-        return bool(self._state.touching[0] > 0.0)
+        return bool(self._state.contact.touching[0] > 0.0)
 
     @property
     def bias(self) -> Array:
         """Current bias (6,): configured bias plus tracked drift, in sensor frame and sign convention [N, N*m]."""
-        bias: Array = np.array(self.config.wrench_bias) + self.sign * self._state.drift
+        bias: Array = np.array(self.config.wrench_bias) + self.sign * self._state.tracked.drift
         return bias
 
     @classmethod
@@ -187,16 +190,13 @@ class BaseWrenchEstimator:
         """
         q, v, effort, wrench = sample.position, sample.velocity, sample.effort, sample.wrench
         x, rate, growth = sample.deflection, sample.deflection_rate, sample.deflection_acceleration
-        known = effort if effort is not None else self._unknown
+        given, known = (KNOWN, effort) if effort is not None else (UNKNOWN, self._unknown)
         read = wrench if wrench is not None and wrench.shape == NOTHING_READ.shape else NOTHING_READ
         joints, wrenches = np.empty((ROWS, self.model.n)), np.empty((WRENCH_ROWS, 6))
         status = REFUSED
         if (q.shape, v.shape, known.shape, x.shape, rate.shape, growth.shape) == self._shapes:
-            np.concatenate((q, v, known, x, rate, growth, read), out=self._inputs)
-            status = estimate(
-                self._constants, self.bodies.structure, self._settings, self._memory, self._stamps, self._inputs,
-                sample.stamp, effort is not None, joints, wrenches,
-            )  # fmt: skip
+            np.concatenate((given, q, v, known, x, rate, growth, read), out=self._inputs)
+            status = estimate(self._integers, self._memory, self._inputs, sample.stamp, joints, wrenches)
         left_out: tuple[str, ...] = ()
         if status != ESTIMATED:
             left_out = (self._why_not(sample, status),)
@@ -206,7 +206,7 @@ class BaseWrenchEstimator:
         self.speed = float(state.speed[0])
         return BaseWrenchEstimate(
             sample.stamp, torque, friction, gravity, model_torque, read, gravity_wrench, residual, bias,
-            bool(state.touching[0] > 0.0), left_out,
+            bool(state.contact.touching[0] > 0.0), left_out,
         )  # fmt: skip
 
     def _why_not(self, sample: BaseWrenchSample, status: int) -> str:
@@ -225,7 +225,7 @@ class BaseWrenchEstimator:
                     continue
                 if value.shape != (size,) or not all_finite(value):
                     raise InputError(f"base wrench sample: {name} is {value}, expected {size} finite numbers")
-        last = int(self._stamps[(int(self._state.samples[0]) - 1) % KEPT])
+        last = int(self._state.stamps[(int(self._state.samples[0]) - 1) % KEPT])
         raise InputError(
             f"base wrench sample of {sample.stamp * 1e-9:.6f} s is no later than the last, {last * 1e-9:.6f} s"
         )

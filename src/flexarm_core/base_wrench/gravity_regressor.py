@@ -33,8 +33,6 @@ class GravityRegressor:
         self._fixed = np.concatenate(
             (finite("gravity", gravity, 3), [float(bodies.sensor_body)], placed[:3, :3].ravel(), placed[:3, 3])
         )
-        self._motion = np.zeros((3, len(bodies.coordinates)))
-        self._work = np.zeros((len(bodies.links), STATE))
 
     @property
     def size(self) -> int:
@@ -48,21 +46,19 @@ class GravityRegressor:
         """
         positions = finite("positions", positions, ANY, len(self.bodies.coordinates))
         out = np.zeros((len(positions), 6, self.size))
-        fill_regressors(self.bodies.links, self.bodies.structure, self._fixed, positions, self._motion, self._work, out)
+        fill_regressors(self.bodies.links, self.bodies.structure, self._fixed, positions, out)
         return out
 
 
 @allocating_kernel
-def fill_regressors(
-    links: Array, structure: NDArray, fixed: Array, positions: Array, motion: Array, work: Array, out: Array
-) -> None:
+def fill_regressors(links: Array, structure: NDArray, fixed: Array, positions: Array, out: Array) -> None:
     """Write the regressors at all positions (k, N) to ``out`` (k, 6, 4 w).
 
     ``fixed`` (16,) contains gravity (3), the index of the body that holds the sensor (1), and rotation (9) and
     translation (3) of the sensor frame in this body.
     """
     gx, gy, gz = fixed[0], fixed[1], fixed[2]
-    turn = np.empty((3, 3))
+    turn, motion, work = np.empty((3, 3)), np.zeros((3, positions.shape[1])), np.empty((len(links), STATE))
     for at in range(len(positions)):
         motion[0] = positions[at]
         place(links, structure, motion, work)

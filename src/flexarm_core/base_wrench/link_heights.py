@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from flexarm_core.base_wrench.newton_euler import STATE, P, R, place
 from flexarm_core.base_wrench.sensed_bodies import SensedBodies
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocate, kernel, views
 from flexarm_core.entrance import finite
 from flexarm_core.errors import ConfigError
 from flexarm_core.robot.description import RobotDescription
@@ -50,19 +52,19 @@ class LinkHeights:
         for link in (description.base_frame, *description.links):
             holder.append(body_of[link])
             points.append(offset[link][:3, 3])
-        self._holder, self._points = np.array(holder, dtype=np.int64), np.array(points)
-        self._up = offset[description.base_frame][:3, 2].copy()
-        self._motion = np.zeros((3, len(bodies.coordinates)))
-        self._work = np.zeros((len(bodies.links), STATE))
+        self._holder = np.array(holder, dtype=np.int64)
+        self._memory, placed = allocate(view_placed, len(holder), len(bodies.links))
+        placed.points[:], placed.up[:] = points, offset[description.base_frame][:3, 2]
+        self._position = placed.motion[0, : self._n]
         random = np.random.default_rng(SEED).uniform(-1.0, 1.0, (POSES, self._n))
         seen = np.array([self.heights(position) for position in random])
         self._moves = np.flatnonzero(np.ptp(seen, axis=0) > STILL)
 
     def heights(self, position: Array) -> Array:
         """Return the heights of all links over the base link [m] at joint positions (n,)."""
-        self._motion[0, : self._n] = finite("position", position, self._n)
+        self._position[:] = finite("position", position, self._n)
         out = np.empty(len(self._holder))
-        fill_heights(self._links, self._structure, self._motion, self._work, self._holder, self._points, self._up, out)
+        fill_heights(self._links, self._structure, self._holder, self._memory, out)
         return out[1:] - out[0]
 
     def __call__(self, position: Array) -> bool:
@@ -70,18 +72,31 @@ class LinkHeights:
         return bool((self.heights(position)[self._moves] >= self.min_height).all())
 
 
+class Placed(NamedTuple):
+    """Points on bodies, and the bodies at joint positions."""
+
+    points: Annotated[Array, "k", 3]  # in the frames of their bodies [m]
+    up: Annotated[Array, 3]  # direction of the height, in axes of the body of the first point
+    # positions, velocities and accelerations of the coordinates, of which there are fewer than bodies
+    motion: Annotated[Array, 3, "bodies"]
+    work: Annotated[Array, "bodies", STATE]
+
+
+view_placed = views(Placed, "k", "bodies")
+
+
 @kernel
-def fill_heights(
-    links: Array,
-    structure: NDArray,
-    motion: Array,
-    work: Array,
-    holder: NDArray,
-    points: Array,
-    up: Array,
-    out: Array,
-) -> None:
-    """Write heights of points (k, 3) along ``up`` (3,) to ``out``; ``up`` is in axes of the body of the first point."""
+def fill_heights(links: Array, structure: NDArray, holder: NDArray, memory: Array, out: Array) -> None:
+    """Write the heights of points to ``out`` (k,) [m].
+
+    Args:
+        links: (B, 33) see ``SensedBodies``.
+        structure: (B, 5) see ``SensedBodies``.
+        holder: (k,) body of each point.
+        memory: see :class:`Placed`.
+        out: (k,) output.
+    """
+    points, up, motion, work = view_placed(memory, len(holder), len(links))
     place(links, structure, motion, work)
     base = work[holder[0]]
     ux = base[R] * up[0] + base[R + 1] * up[1] + base[R + 2] * up[2]

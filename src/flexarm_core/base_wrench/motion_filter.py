@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocate, kernel, pack, views
 from flexarm_core.entrance import finite
 from flexarm_core.kernels.shortest_way import shortest_way
 from flexarm_core.types import Array
@@ -33,9 +33,9 @@ class MotionFilter:
             velocity_bandwidth: w_v [rad/s]; 0: measured velocities are used without filter.
             acceleration_bandwidth: w_a [rad/s]; 0: accelerations are zero.
         """
+        self._settings = pack(FilterSettings(velocity_bandwidth, acceleration_bandwidth))
         self._turning = np.array(endless, dtype=bool)
-        self._velocity_bandwidth, self._acceleration_bandwidth = velocity_bandwidth, acceleration_bandwidth
-        self._filtered = tuple(np.zeros((4, len(self._turning))))  # as in filter_motion
+        self._memory, self._state = allocate(view_filter, len(self._turning))
         self.reset()
 
     def reset(self) -> None:
@@ -55,24 +55,46 @@ class MotionFilter:
         position, velocity = finite("position", position, n), finite("velocity", velocity, n)
         dt = -1.0 if self._stamp is None else (stamp - self._stamp) * 1e-9
         self._stamp = stamp
-        filter_motion(
-            dt, self._velocity_bandwidth, self._acceleration_bandwidth, self._turning, position, velocity,
-            *self._filtered,
-        )  # fmt: skip
-        _, filtered, _, acceleration = self._filtered
-        return filtered.copy(), acceleration.copy()
+        update_filter(self._settings, self._turning, self._memory, position, velocity, dt)
+        return self._state.velocity.copy(), self._state.acceleration.copy()
+
+
+class FilterSettings(NamedTuple):
+    """Bandwidths [rad/s]; see :class:`MotionFilter`."""
+
+    velocity_bandwidth: float
+    acceleration_bandwidth: float
+
+
+class FilterState(NamedTuple):
+    """What lasts from sample to sample."""
+
+    before: Annotated[Array, "n"]  # last position
+    velocity: Annotated[Array, "n"]  # filtered velocity
+    slow: Annotated[Array, "n"]  # low-passed velocity
+    acceleration: Annotated[Array, "n"]  # filtered acceleration
+
+
+view_settings, view_filter = views(FilterSettings), views(FilterState, "n")
+
+
+@kernel
+def update_filter(settings: Array, turning: Any, memory: Array, position: Array, measured: Array, dt: float) -> None:
+    """Do :func:`filter_motion` with :class:`FilterSettings` and :class:`FilterState` in flat arrays."""
+    filter_motion(view_settings(settings), turning, view_filter(memory, len(turning)), position, measured, dt)
 
 
 @kernel
 def filter_motion(
-    dt: float, velocity_bandwidth: float, acceleration_bandwidth: float, turning: Any, position: Array, measured: Array,
-    before: Array, velocity: Array, slow: Array, acceleration: Array,
-) -> None:  # fmt: skip
-    """Update velocity, low-passed velocity ``slow``, acceleration and previous position ``before`` (n,) in place.
+    settings: FilterSettings, turning: Any, state: FilterState, position: Array, measured: Array, dt: float
+) -> None:
+    """Update the filtered motion by a sample, ``dt`` [s] after the last one.
 
     ``turning`` (n,): true for endless joints; ``measured`` (n,): measured velocities. The filter restarts unless 0 <
     ``dt`` <= LONGEST_GAP.
     """
+    velocity_bandwidth, acceleration_bandwidth = settings
+    before, velocity, slow, acceleration = state
     if not 0.0 < dt <= LONGEST_GAP:
         for i in range(position.shape[0]):
             before[i], velocity[i], slow[i], acceleration[i] = position[i], measured[i], measured[i], 0.0

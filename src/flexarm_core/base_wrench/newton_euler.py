@@ -18,6 +18,7 @@ absolute accelerations, with the mass of the base above the sensor as the first 
 from __future__ import annotations
 
 import math
+from typing import Annotated, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -38,7 +39,7 @@ from flexarm_core.base_wrench.sensed_bodies import (
     TRANSLATION,
     WEIGHT,
 )
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import kernel, views
 from flexarm_core.types import Array
 
 # Columns of a body in the work array: rotation, origin, joint axis, angular velocity, angular and linear acceleration;
@@ -52,25 +53,41 @@ TORQUE, GRAVITY_TORQUE, MODEL_TORQUE, WRENCHES, ROWS = 0, 1, 2, 3, 4
 GRAVITY_WRENCH, RESIDUAL_WRENCH, WIDTH = 0, 6, 12
 
 
+class Sensing(NamedTuple):
+    """What is known of the arm at an instant, and what follows from it."""
+
+    # index of the body that holds the sensor (1); rotation (9) and translation (3) of the sensor frame in this body
+    sensor: Annotated[Array, 13]
+    motion: Annotated[Array, 3, "size"]  # positions, velocities and accelerations of the N coordinates
+    # gravity (3) in the root link frame [m/s^2]; measured wrench (6) of the robot on the base in the sensor frame;
+    # whether a gravity wrench is given (1); gravity wrench (6) in the sensor frame [N, N*m]
+    given: Annotated[Array, 16]
+    work: Annotated[Array, "bodies", STATE]
+    # Rows by coordinate: torque on the link without gravity, torque that compensates gravity, and torque without
+    # gravity from the model. Last row: gravity wrench (6) and residual wrench (6, measured minus modeled) of the robot
+    # on the base in the sensor frame.
+    out: Annotated[Array, ROWS, f"max(size, {WIDTH})"]
+
+
+view_sensing = views(Sensing, "size", "bodies")
+
+
 @kernel
-def newton_euler(
-    links: Array, structure: NDArray, sensor: Array, motion: Array, given: Array, work: Array, out: Array
-) -> None:
+def newton_euler_at(links: Array, structure: NDArray, memory: Array, size: int) -> None:
+    """Do :func:`newton_euler` with :class:`Sensing` of ``size`` coordinates in a flat array."""
+    newton_euler(links, structure, view_sensing(memory, size, len(links)))
+
+
+@kernel
+def newton_euler(links: Array, structure: NDArray, sensing: Sensing) -> None:
     """Compute the torques at all joints above a sensor from the wrench that the sensor measures.
 
     Args:
         links: (B, 33) see ``SensedBodies``.
         structure: (B, 5) see ``SensedBodies``.
-        sensor: (13,) index of the body that holds the sensor (1); rotation (9) and translation (3) of the sensor frame
-            in this body.
-        motion: (3, N) positions, velocities and accelerations of the coordinates [rad | m, ...].
-        given: (16,) gravity (3) in the root link frame; measured wrench (6) of the robot on the base in the sensor
-            frame; whether a gravity wrench is given (1); gravity wrench (6) in the sensor frame [m/s^2, N, N*m].
-        work: (B, 36) work array.
-        out: (4, max(N, 12)) output. Rows by coordinate: torque on the link without gravity, torque that compensates
-            gravity, and torque without gravity from the model. Last row: gravity wrench (6) and residual wrench
-            (6, measured minus modeled) of the robot on the base in the sensor frame.
+        sensing: gets the torques and wrenches ``out``.
     """
+    sensor, motion, given, work, out = sensing
     bodies = len(links)
     place(links, structure, motion, work)
     whole = work[int(sensor[0])]  # the wrenches of all bodies above the sensor are summed here

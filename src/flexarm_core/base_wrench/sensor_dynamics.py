@@ -11,14 +11,14 @@ from flexarm_core.base_wrench.newton_euler import (
     GRAVITY_WRENCH,
     MODEL_TORQUE,
     RESIDUAL_WRENCH,
-    ROWS,
-    STATE,
     TORQUE,
     WIDTH,
     WRENCHES,
-    newton_euler,
+    newton_euler_at,
+    view_sensing,
 )
 from flexarm_core.base_wrench.sensed_bodies import SensedBodies
+from flexarm_core.compiled import allocate
 from flexarm_core.entrance import finite
 from flexarm_core.types import Array
 
@@ -61,14 +61,11 @@ class SensorDynamics:
     def __init__(self, bodies: SensedBodies, gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)) -> None:
         """Set the bodies above the sensor and the gravity vector (3,) in the root link frame [m/s^2]."""
         self.bodies, self.gravity = bodies, gravity
-        count, size = len(bodies.links), len(bodies.coordinates)
-        self._sensor = sensor_row(bodies)
-        self._motion = np.zeros((3, size))
-        self._given = np.zeros(16)
-        self._given[:3] = finite("gravity", gravity, 3)
-        self._work = np.zeros((count, STATE))
-        self._out = np.zeros((ROWS, max(size, WIDTH)))
-        self._out[:WRENCHES, : bodies.n][:, ~bodies.sensed] = np.nan  # never written
+        self._size = len(bodies.coordinates)
+        self._memory, self._sensing = allocate(view_sensing, self._size, len(bodies.links))
+        self._sensing.sensor[:] = sensor_row(bodies)
+        self._sensing.given[:3] = finite("gravity", gravity, 3)
+        self._sensing.out[:WRENCHES, : bodies.n][:, ~bodies.sensed] = np.nan  # never written
 
     def torques(
         self,
@@ -87,16 +84,15 @@ class SensorDynamics:
             wrench: (6,) ``[f; n]`` of the robot on its base, in the sensor frame [N, N*m].
             gravity_wrench: (6,) gravity part of ``wrench`` to use instead of the modeled one [N, N*m].
         """
-        motion, given, out, n = self._motion, self._given, self._out, self.bodies.n
-        size = motion.shape[1]
+        motion, given, size, n = self._sensing.motion, self._sensing.given, self._size, self.bodies.n
         motion[0] = finite("position", position, size)
         motion[1], motion[2] = finite("velocity", velocity, size), finite("acceleration", acceleration, size)
         given[3:9] = finite("wrench", wrench, 6)
         given[9] = gravity_wrench is not None
         if gravity_wrench is not None:
             given[10:] = finite("gravity_wrench", gravity_wrench, 6)
-        newton_euler(self.bodies.links, self.bodies.structure, self._sensor, motion, given, self._work, out)
-        out = out.copy()
+        newton_euler_at(self.bodies.links, self.bodies.structure, self._memory, size)
+        out = self._sensing.out.copy()
         return JointTorques(
             torque=out[TORQUE, :n],
             gravity=out[GRAVITY_TORQUE, :n],

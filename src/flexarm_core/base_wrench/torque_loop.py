@@ -64,37 +64,37 @@ class LoopSettings(NamedTuple):
     bandwidth: float
     max_friction: float
     fade_time: float
+    period: float
 
 
-view_settings = views(LoopSettings)
+class Loop(NamedTuple):
+    """Settings, and what lasts from sample to sample."""
 
-
-class LoopMemory(NamedTuple):
-    """What lasts from sample to sample."""
-
+    settings: LoopSettings
+    limit: Annotated[Array, "n"]  # effort limits, infinite for joints without a limit [N*m | N]
     weight: Annotated[Array, 1]  # fraction of the correction that is applied, 0 to 1
     begun: Annotated[Array, 1]  # whether there is a friction estimate
     friction: Annotated[Array, "n"]  # bounded low-pass of the friction [N*m | N]
 
 
-view_memory = views(LoopMemory, "n")
+view_loop = views(Loop, "n")
 
 
 class TorqueLoop:
     """Compute the effort that compensates friction from the measured friction, once per sample.
 
     Attributes:
-        settings: (4,) :class:`LoopSettings` of the present config, for compiled code.
-        memory: (n + 2,) :class:`LoopMemory`, for compiled code.
+        memory: :class:`Loop` with the settings of the present config, for compiled code.
     """
 
     def __init__(self, effort_limit: Array, config: TorqueLoopConfig) -> None:
         """Set the effort limits (n,), infinite for joints without a limit [N*m | N]."""
-        self._limit = numbers("effort_limit", effort_limit, ANY)
-        if np.isnan(self._limit).any():
+        limit = numbers("effort_limit", effort_limit, ANY)
+        if np.isnan(limit).any():
             raise InputError(f"effort_limit has a value that is not a number: {effort_limit}")
+        self.memory, self._memory = allocate(view_loop, len(limit))
+        self._memory.limit[:] = limit
         self.config = config
-        self.memory, self._memory = allocate(view_memory, len(self._limit))
 
     @property
     def config(self) -> TorqueLoopConfig:
@@ -104,12 +104,14 @@ class TorqueLoop:
     @config.setter
     def config(self, config: TorqueLoopConfig) -> None:
         self._config = config
-        chosen = LoopSettings(config.torque_loop, config.resolved_bandwidth(), config.max_friction, config.fade_time)
-        self.settings = pack(chosen)
+        bandwidth, period = config.resolved_bandwidth(), config.period
+        chosen = pack(LoopSettings(config.torque_loop, bandwidth, config.max_friction, config.fade_time, period))
+        self.memory[: len(chosen)] = chosen
 
     def reset(self) -> None:
         """Set the correction to zero."""
-        self.memory[:] = 0.0
+        for part in (self._memory.weight, self._memory.begun, self._memory.friction):
+            part[:] = 0.0
 
     @property
     def weight(self) -> float:
@@ -127,22 +129,23 @@ class TorqueLoop:
         Returns:
             (n,) correction to add to the desired effort [N*m | N].
         """
-        correction = np.empty(len(self._limit))
-        measured = self._limit if friction is None else numbers("friction", friction, len(self._limit))
+        limit = self._memory.limit
+        correction = np.empty(len(limit))
+        measured = limit if friction is None else numbers("friction", friction, len(limit))
         known = friction is not None
-        compensate(self.settings, self.memory, self._limit, measured, known, number("dt", dt, 0.0), correction)
+        compensate(self.memory, measured, known, number("dt", dt, 0.0), correction)
         return correction
 
 
 @kernel
-def compensate(
-    settings: Array, memory: Array, limit: Array, friction: Array, known: bool, dt: float, correction: Array
-) -> None:
+def compensate(memory: Array, friction: Array, known: bool, dt: float, correction: Array) -> None:
     """Update the bounded low-pass of the friction (n,), and write its weighted value to ``correction`` (n,).
 
     NaN counts as zero friction. The low-pass starts at the friction. ``known``: whether there is a valid measurement.
+    ``memory``: see :class:`Loop`.
     """
-    z, s = view_settings(settings), view_memory(memory, limit.shape[0])
+    s = view_loop(memory, friction.shape[0])
+    z, limit = s.settings, s.limit
     on = z.on and known
     step = dt / z.fade_time if z.fade_time > 0.0 else 1.0
     s.weight[0] = min(max(s.weight[0] + (step if on else -step), 0.0), 1.0)

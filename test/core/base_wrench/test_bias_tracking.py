@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flexarm_core.base_wrench.bias_tracking import BiasTrackingConfig, track_bias
+from flexarm_core.base_wrench.bias_tracking import BiasSettings, BiasState, BiasTrackingConfig, track_bias
 from flexarm_core.errors import ConfigError
 
 DT = 0.002
@@ -18,17 +18,16 @@ class Tracking:
     """The compiled tracking with its memory."""
 
     def __init__(self, config: BiasTrackingConfig) -> None:
-        self.config, self.drift, self._rested = config, np.zeros(6), np.zeros(1)
+        c = config
+        self._settings = BiasSettings(c.time_constant, c.rest_velocity, c.rest_time, c.max_force, c.max_torque)
+        self._state = BiasState(np.zeros(1), np.zeros(6))
+        self.drift = self._state.drift
 
     def interrupt(self) -> None:
-        self._rested[0] = 0.0
+        self._state.rested[0] = 0.0
 
     def update(self, residual, velocity, dt: float) -> bool:
-        c = self.config
-        return track_bias(
-            dt, c.time_constant, c.rest_velocity, c.rest_time, c.max_force, c.max_torque,
-            residual, velocity, self._rested, self.drift,
-        )  # fmt: skip
+        return track_bias(self._settings, self._state, residual, velocity, dt)
 
 
 def run(tracking: Tracking, drift, velocity, duration: float) -> int:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flexarm_core.base_wrench.contact_detection import ContactDetectionConfig, detect_contact, nearest_point
+from flexarm_core.base_wrench.contact_detection import (
+    ContactDetectionConfig,
+    ContactSettings,
+    ContactState,
+    detect_contact,
+    nearest_point,
+)
 from flexarm_core.errors import ConfigError
 
 
@@ -13,12 +19,14 @@ class Detection:
     """The compiled detection with its memory."""
 
     def __init__(self, config: ContactDetectionConfig) -> None:
-        self.config, self.wrench, self._touching = config, np.zeros(6), np.zeros(1)
+        self.config = config
+        self._settings = ContactSettings(config.force, config.torque, config.bandwidth)
+        self._state = ContactState(np.zeros(6), np.zeros(1))
+        self.wrench = self._state.low
 
     def update(self, residual, dt: float) -> bool:
-        c = self.config
-        found = detect_contact(dt, c.force, c.torque, c.bandwidth, residual, self.wrench, self._touching)
-        assert found == (self._touching[0] > 0.0)
+        found = detect_contact(self._settings, self._state, residual, dt)
+        assert found == (self._state.touching[0] > 0.0)
         return found
 
 
