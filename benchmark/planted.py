@@ -334,7 +334,8 @@ PLANTED = (
     ),
     Planted(
         "the observer of the base takes joints that yield for rigid ones", f"{RNS}/vibration/law.py",
-        "x.H_b if s.led else x.H_b - yielded_inertia(x.H_bm, x.H_m)", "x.H_b", BASES,
+        "x.terms.H_b if s.led else x.terms.H_b - yielded_inertia(x.terms.H_bm, x.terms.H_m)",
+        "x.terms.H_b", BASES,
     ),
     Planted(
         "the gain check takes the base for one as described", f"{RNS}/stability/sampled_model.py",

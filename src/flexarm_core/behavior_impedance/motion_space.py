@@ -18,9 +18,11 @@ from flexarm_core.robot.kinematic_chain import (
     PLACE,
     PRISMATIC,
     RATIO,
+    Rotation,
     end_columns,
     next_frame,
     put_column,
+    put_frame,
     turned_frame,
 )
 from flexarm_core.types import Array
@@ -43,26 +45,21 @@ def arm_kinematics(links: Array, q: Array, frames: Array, J: Array) -> None:
     for i in range(6):
         for j in range(q.shape[0]):
             J[i, j] = 0.0
-    xx, xy, xz, yx, yy, yz, zx, zy, zz = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
-    px, py, pz = 0.0, 0.0, 0.0
+    R, px, py, pz = Rotation(1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), 0.0, 0.0, 0.0
     for i in range(k + 1):
-        rx, ry, rz, xx, xy, xz, yx, yy, yz, zx, zy, zz = next_frame(links, i, xx, xy, xz, yx, yy, yz, zx, zy, zz)
+        (rx, ry, rz), R = next_frame(links, i, R)
         px, py, pz = px + rx, py + ry, pz + rz
         if i < k:
-            place, ratio = int(links[i, PLACE]), links[i, RATIO]
-            moved = ratio * q[place]
-            put_column(J, links, i, place, px, py, pz, xz, yz, zz)
+            moved = links[i, RATIO] * q[int(links[i, PLACE])]
+            put_column(J, links, i, (px, py, pz), R)
             if links[i, KIND] == PRISMATIC:
-                px, py, pz = px + moved * xz, py + moved * yz, pz + moved * zz
+                px, py, pz = px + moved * R.xz, py + moved * R.yz, pz + moved * R.zz
             else:
-                xx, xy, yx, yy, zx, zy = turned_frame(moved, xx, xy, yx, yy, zx, zy)
+                R = turned_frame(R, moved)
         row = i if i < k else last
         if i == k or i < last:
-            frames[row, 0], frames[row, 1], frames[row, 2] = xx, xy, xz
-            frames[row, 3], frames[row, 4], frames[row, 5] = yx, yy, yz
-            frames[row, 6], frames[row, 7], frames[row, 8] = zx, zy, zz
-            frames[row, 9], frames[row, 10], frames[row, 11] = px, py, pz
-    end_columns(J, links, px, py, pz)
+            put_frame((px, py, pz), R, frames[row, 9:], frames[row, :9].reshape((3, 3)))
+    end_columns(J, links, (px, py, pz))
 
 
 @kernel

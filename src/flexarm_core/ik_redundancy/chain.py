@@ -17,11 +17,13 @@ from flexarm_core.robot.kinematic_chain import (
     PRISMATIC,
     RATIO,
     REVOLUTE,
+    Rotation,
     end_columns,
     joints_inboard,
     link_rows,
     next_frame,
     put_column,
+    put_frame,
     turned_frame,
 )
 from flexarm_core.turns import Turns
@@ -145,21 +147,16 @@ def tool_kinematics(links: Array, q: Array, p: Array, R: Array, J: Array) -> Non
     for i in range(6):
         for j in range(q.shape[0]):
             J[i, j] = 0.0
-    xx, xy, xz, yx, yy, yz, zx, zy, zz = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
-    px, py, pz = 0.0, 0.0, 0.0
+    frame, px, py, pz = Rotation(1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), 0.0, 0.0, 0.0
     for i in range(k + 1):
-        rx, ry, rz, xx, xy, xz, yx, yy, yz, zx, zy, zz = next_frame(links, i, xx, xy, xz, yx, yy, yz, zx, zy, zz)
+        (rx, ry, rz), frame = next_frame(links, i, frame)
         px, py, pz = px + rx, py + ry, pz + rz
         if i < k:
-            place, ratio = int(links[i, PLACE]), links[i, RATIO]
-            moved = ratio * q[place]
-            put_column(J, links, i, place, px, py, pz, xz, yz, zz)
+            moved = links[i, RATIO] * q[int(links[i, PLACE])]
+            put_column(J, links, i, (px, py, pz), frame)
             if links[i, KIND] == PRISMATIC:
-                px, py, pz = px + moved * xz, py + moved * yz, pz + moved * zz
+                px, py, pz = px + moved * frame.xz, py + moved * frame.yz, pz + moved * frame.zz
             else:
-                xx, xy, yx, yy, zx, zy = turned_frame(moved, xx, xy, yx, yy, zx, zy)
-    end_columns(J, links, px, py, pz)
-    p[0], p[1], p[2] = px, py, pz
-    R[0, 0], R[0, 1], R[0, 2] = xx, xy, xz
-    R[1, 0], R[1, 1], R[1, 2] = yx, yy, yz
-    R[2, 0], R[2, 1], R[2, 2] = zx, zy, zz
+                frame = turned_frame(frame, moved)
+    end_columns(J, links, (px, py, pz))
+    put_frame((px, py, pz), frame, p, R)

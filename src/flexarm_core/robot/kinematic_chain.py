@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from flexarm_core.compiled import inlined_kernel, kernel
+from flexarm_core.compiled import inlined_kernel, kernel, view
 from flexarm_core.entrance import ANY, finite
 from flexarm_core.errors import InputError
 from flexarm_core.robot.description import Joint, RobotDescription
@@ -35,11 +34,9 @@ class KinematicChain:
             the preceding fixed transform, the joint type (0 revolute, 1 prismatic), the motion of the joint per motion
             of its coordinate, and the index of that in the coordinate vector of the chain. The row of the link says
             instead of that motion whether joints share a coordinate.
-        places: (k,) index of the coordinate of each joint.
     """
 
     links: Array
-    places: NDArray[np.int64]
 
     def motion(self, q: Array, v: Array) -> tuple[Array, Array, Array, Array, Array]:
         """Return position (3,), rotation (3, 3), twist (6,), Jacobian (6, N) and bias acceleration (6,) of the link.
@@ -52,16 +49,16 @@ class KinematicChain:
             InputError: the shapes are wrong, or a number is not finite.
         """
         q, v = finite("q", q, ANY), finite("v", v, ANY)
-        if len(q) != len(v) or (self.places.size and len(q) <= self.places.max()):
-            raise InputError(f"a chain of {self.places.size} joints was given {len(q)} coordinates and {len(v)} rates")
+        joints = self.links[:-1]
+        if len(q) != len(v) or len(q) <= joints[:, PLACE].max(initial=-1.0):
+            raise InputError(f"a chain of {len(joints)} joints was given {len(q)} coordinates and {len(v)} rates")
         return self.motion_of(q, v)
 
     def motion_of(self, q: Array, v: Array) -> tuple[Array, Array, Array, Array, Array]:
         """Compute :meth:`motion` without checks: q and v must be finite float64 arrays of shape (N,)."""
-        position, rotation, J = np.empty(3), np.empty((3, 3)), np.empty((6, len(q)))
-        twist, bias = np.empty(6), np.empty(6)
-        link_motion(self.links, self.places, q, v, position, rotation, twist, J, bias)
-        return position, rotation, twist, J, bias
+        rotation, J, vectors = np.empty((3, 3)), np.empty((6, len(q))), np.empty(15)
+        _motion(self.links, q, v, rotation, J, vectors)
+        return vectors[:3], rotation, vectors[3:9], J, vectors[9:]
 
     def pose_of(self, q: Array) -> tuple[Array, Array]:
         """Return position (3,) and rotation (3, 3) alone, to the same bits and without checks, as :meth:`motion_of`."""
@@ -83,7 +80,7 @@ def kinematic_chain(
     """
     path = joints_inboard(description, link, description.root)
     _, links = link_rows(path, coordinates, np.eye(4) if begin is None else begin)
-    return KinematicChain(links, links[:-1, PLACE].astype(np.int64))
+    return KinematicChain(links)
 
 
 def joints_inboard(description: RobotDescription, link: str, end: str) -> list[Joint]:
@@ -128,46 +125,68 @@ def _axis_to_z(axis: Array) -> Array:
     return np.column_stack((x, np.cross(axis, x), axis))
 
 
-@inlined_kernel
-def next_frame(
-    links: Array, i: int, xx: float, xy: float, xz: float, yx: float, yy: float, yz: float, zx: float, zy: float,
-    zz: float,
-) -> Any:  # fmt: skip
-    """Return offset (3) and rotation (9, row by row) of the frame of joint ``i`` at 0, from the rotation before it.
+class Rotation(NamedTuple):
+    """Rotation of a frame in the start frame of a chain, as numbers: a small array takes longer than its use."""
 
-    All in the axes of the start frame; scalars, because small arrays would take longer than the computation.
+    xx: float
+    xy: float
+    xz: float  # this, yz and zz: the z axis of the frame
+    yx: float
+    yy: float
+    yz: float
+    zx: float
+    zy: float
+    zz: float
+
+
+class LinkMotion(NamedTuple):
+    """Motion of the link at the end of a chain with N coordinates, in the start frame of the chain."""
+
+    position: Array  # (3,) origin of the link [m]
+    rotation: Array  # (3, 3)
+    twist: Array  # (6,) twist ``[v; w]`` of the origin [m/s, rad/s]
+    bias: Array  # (6,) ``dJ/dt v``, the acceleration ``[a; alpha]`` for zero joint accelerations
+    J: Array  # (6, N) Jacobian; columns of coordinates that are not in the chain are zero
+
+
+@inlined_kernel
+def next_frame(links: Array, i: int, R: Rotation) -> Any:
+    """Return offset (3) and rotation of the frame of joint ``i`` at 0, from the rotation before it.
+
+    All in the axes of the start frame.
     """
     a, b, c = links[i, 9], links[i, 10], links[i, 11]
-    rx, ry, rz = xx * a + xy * b + xz * c, yx * a + yy * b + yz * c, zx * a + zy * b + zz * c
+    offset = R.xx * a + R.xy * b + R.xz * c, R.yx * a + R.yy * b + R.yz * c, R.zx * a + R.zy * b + R.zz * c
     a, b, c = links[i, 0], links[i, 3], links[i, 6]
     d, e, f = links[i, 1], links[i, 4], links[i, 7]
     g, h, k = links[i, 2], links[i, 5], links[i, 8]
-    return (
-        rx, ry, rz,
-        xx * a + xy * b + xz * c, xx * d + xy * e + xz * f, xx * g + xy * h + xz * k,
-        yx * a + yy * b + yz * c, yx * d + yy * e + yz * f, yx * g + yy * h + yz * k,
-        zx * a + zy * b + zz * c, zx * d + zy * e + zz * f, zx * g + zy * h + zz * k,
+    return offset, Rotation(
+        R.xx * a + R.xy * b + R.xz * c, R.xx * d + R.xy * e + R.xz * f, R.xx * g + R.xy * h + R.xz * k,
+        R.yx * a + R.yy * b + R.yz * c, R.yx * d + R.yy * e + R.yz * f, R.yx * g + R.yy * h + R.yz * k,
+        R.zx * a + R.zy * b + R.zz * c, R.zx * d + R.zy * e + R.zz * f, R.zx * g + R.zy * h + R.zz * k,
     )  # fmt: skip
 
 
 @inlined_kernel
-def turned_frame(angle: float, xx: float, xy: float, yx: float, yy: float, zx: float, zy: float) -> Any:
-    """Return the first two columns (row by row) of a rotation after a turn about its third."""
+def turned_frame(R: Rotation, angle: float) -> Any:
+    """Return a rotation after a turn about its z axis."""
     co, si = math.cos(angle), math.sin(angle)
-    return (
-        co * xx + si * xy, co * xy - si * xx, co * yx + si * yy, co * yy - si * yx, co * zx + si * zy, co * zy - si * zx
+    return Rotation(
+        co * R.xx + si * R.xy, co * R.xy - si * R.xx, R.xz,
+        co * R.yx + si * R.yy, co * R.yy - si * R.yx, R.yz,
+        co * R.zx + si * R.zy, co * R.zy - si * R.zx, R.zz,
     )  # fmt: skip
 
 
 @inlined_kernel
-def put_column(
-    J: Array, links: Array, i: int, place: int, a: float, b: float, c: float, x: float, y: float, z: float
-) -> None:
-    """Put what joint ``i`` with axis (x, y, z) through (a, b, c) does per motion of its coordinate into its column.
+def put_column(J: Array, links: Array, i: int, p: Any, R: Rotation) -> None:
+    """Put what joint ``i`` with the z axis of ``R`` through ``p`` (3) does per motion of its coordinate into a column.
 
     ``J`` is zero at first. The linear part of a turn needs the end of the chain: see :func:`end_columns`.
     """
-    ratio, shared = links[i, RATIO], links[links.shape[0] - 1, RATIO] > 0.0
+    ratio, place, shared = links[i, RATIO], int(links[i, PLACE]), links[links.shape[0] - 1, RATIO] > 0.0
+    a, b, c = p
+    x, y, z = R.xz, R.yz, R.zz
     if links[i, KIND] == PRISMATIC:
         J[0, place] += ratio * x
         J[1, place] += ratio * y
@@ -185,12 +204,13 @@ def put_column(
 
 
 @inlined_kernel
-def end_columns(J: Array, links: Array, px: float, py: float, pz: float) -> None:
-    """Complete a Jacobian ``[v; w]`` of the point at the end of the chain.
+def end_columns(J: Array, links: Array, p: Any) -> None:
+    """Complete a Jacobian ``[v; w]`` of the point ``p`` (3) at the end of the chain.
 
     The distance from the axis is taken first: its rounding errors are those of the arm's size. Only where joints share
     a coordinate, moments about the start are added up.
     """
+    px, py, pz = p
     if links[links.shape[0] - 1, RATIO] > 0.0:
         for j in range(J.shape[1]):
             d, e, f = J[3, j], J[4, j], J[5, j]
@@ -206,58 +226,56 @@ def end_columns(J: Array, links: Array, px: float, py: float, pz: float) -> None
             J[0, j], J[1, j], J[2, j] = e * c - f * b, f * a - d * c, d * b - e * a
 
 
+@inlined_kernel
+def put_frame(p: Any, R: Rotation, position: Array, rotation: Array) -> None:
+    """Write the origin ``p`` (3) and the rotation of a frame to arrays (3,) and (3, 3)."""
+    position[0], position[1], position[2] = p
+    rotation[0, 0], rotation[0, 1], rotation[0, 2] = R.xx, R.xy, R.xz
+    rotation[1, 0], rotation[1, 1], rotation[1, 2] = R.yx, R.yy, R.yz
+    rotation[2, 0], rotation[2, 1], rotation[2, 2] = R.zx, R.zy, R.zz
+
+
 @kernel
-def link_pose(links: Array, q: Array, p: Array, R: Array) -> None:
-    """Compute ``p`` (3,) and ``R`` (3, 3) of :func:`link_motion` at coordinates ``q`` (N,)."""
+def link_pose(links: Array, q: Array, position: Array, rotation: Array) -> None:
+    """Compute ``position`` (3,) and ``rotation`` (3, 3) of :class:`LinkMotion` at coordinates ``q`` (N,)."""
     k = links.shape[0] - 1
-    xx, xy, xz, yx, yy, yz, zx, zy, zz = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
-    px, py, pz = 0.0, 0.0, 0.0
+    R, px, py, pz = Rotation(1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), 0.0, 0.0, 0.0
     for i in range(k + 1):
-        rx, ry, rz, xx, xy, xz, yx, yy, yz, zx, zy, zz = next_frame(links, i, xx, xy, xz, yx, yy, yz, zx, zy, zz)
+        (rx, ry, rz), R = next_frame(links, i, R)
         moved = links[i, RATIO] * q[int(links[i, PLACE])] if i < k else 0.0
         if i < k and links[i, KIND] == PRISMATIC:
-            rx, ry, rz = rx + moved * xz, ry + moved * yz, rz + moved * zz
+            rx, ry, rz = rx + moved * R.xz, ry + moved * R.yz, rz + moved * R.zz
         elif i < k:
-            xx, xy, yx, yy, zx, zy = turned_frame(moved, xx, xy, yx, yy, zx, zy)
+            R = turned_frame(R, moved)
         px, py, pz = px + rx, py + ry, pz + rz
-    p[0], p[1], p[2] = px, py, pz
-    R[0, 0], R[0, 1], R[0, 2] = xx, xy, xz
-    R[1, 0], R[1, 1], R[1, 2] = yx, yy, yz
-    R[2, 0], R[2, 1], R[2, 2] = zx, zy, zz
+    put_frame((px, py, pz), R, position, rotation)
 
 
 @kernel
-def link_motion(
-    links: Array, places: NDArray[np.int64], q: Array, v: Array, p: Array, R: Array, twist: Array, J: Array, bias: Array
-) -> None:
-    """Compute the motion of the link at the end of a chain, in the start frame of the chain.
+def link_motion(links: Array, q: Array, v: Array, motion: LinkMotion) -> None:
+    """Compute the motion of the link at the end of a chain.
 
     Args:
         links: (k + 1, 15) see :class:`KinematicChain`.
-        places: (k,) see :class:`KinematicChain`.
         q: (N,) coordinates [rad | m].
         v: (N,) velocities of the coordinates [rad/s | m/s].
-        p: (3,) output: origin of the link [m].
-        R: (3, 3) output: rotation of the link.
-        twist: (6,) output: twist ``[v; w]`` of the origin [m/s, rad/s].
-        J: (6, N) output: Jacobian; columns of coordinates that are not in the chain are zero.
-        bias: (6,) output: ``dJ/dt v``, the acceleration ``[a; alpha]`` of the origin for zero joint accelerations.
+        motion: output.
     """
-    k, size = places.shape[0], q.shape[0]
+    k, J, twist, bias = links.shape[0] - 1, motion.J, motion.twist, motion.bias
     for i in range(6):
-        for j in range(size):
+        for j in range(q.shape[0]):
             J[i, j] = 0.0
-    xx, xy, xz, yx, yy, yz, zx, zy, zz = 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0
-    px, py, pz = 0.0, 0.0, 0.0
+    R, px, py, pz = Rotation(1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), 0.0, 0.0, 0.0
     # linear and angular velocity and acceleration at the point p, for the joints processed so far
     vx, vy, vz, wx, wy, wz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     ax, ay, az, bx, by, bz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(k + 1):
-        rx, ry, rz, xx, xy, xz, yx, yy, yz, zx, zy, zz = next_frame(links, i, xx, xy, xz, yx, yy, yz, zx, zy, zz)
+        (rx, ry, rz), R = next_frame(links, i, R)
+        place = int(links[i, PLACE])
         slides = i < k and links[i, KIND] == PRISMATIC
         if slides:
-            moved = links[i, RATIO] * q[places[i]]
-            rx, ry, rz = rx + moved * xz, ry + moved * yz, rz + moved * zz
+            moved = links[i, RATIO] * q[place]
+            rx, ry, rz = rx + moved * R.xz, ry + moved * R.yz, rz + moved * R.zz
         ux, uy, uz = wy * rz - wz * ry, wz * rx - wx * rz, wx * ry - wy * rx
         ax += by * rz - bz * ry + wy * uz - wz * uy
         ay += bz * rx - bx * rz + wz * ux - wx * uz
@@ -265,21 +283,25 @@ def link_motion(
         px, py, pz, vx, vy, vz = px + rx, py + ry, pz + rz, vx + ux, vy + uy, vz + uz
         if i == k:
             break
-        place, ratio = places[i], links[i, RATIO]
+        ratio = links[i, RATIO]
         rate = ratio * v[place]
-        ux, uy, uz = wy * zz - wz * yz, wz * xz - wx * zz, wx * yz - wy * xz
-        put_column(J, links, i, place, px, py, pz, xz, yz, zz)
+        ux, uy, uz = wy * R.zz - wz * R.yz, wz * R.xz - wx * R.zz, wx * R.yz - wy * R.xz
+        put_column(J, links, i, (px, py, pz), R)
         if slides:
-            vx, vy, vz = vx + rate * xz, vy + rate * yz, vz + rate * zz
+            vx, vy, vz = vx + rate * R.xz, vy + rate * R.yz, vz + rate * R.zz
             ax, ay, az = ax + 2.0 * rate * ux, ay + 2.0 * rate * uy, az + 2.0 * rate * uz
         else:
-            wx, wy, wz = wx + rate * xz, wy + rate * yz, wz + rate * zz
+            wx, wy, wz = wx + rate * R.xz, wy + rate * R.yz, wz + rate * R.zz
             bx, by, bz = bx + rate * ux, by + rate * uy, bz + rate * uz
-            xx, xy, yx, yy, zx, zy = turned_frame(ratio * q[place], xx, xy, yx, yy, zx, zy)
-    end_columns(J, links, px, py, pz)
-    p[0], p[1], p[2] = px, py, pz
-    R[0, 0], R[0, 1], R[0, 2] = xx, xy, xz
-    R[1, 0], R[1, 1], R[1, 2] = yx, yy, yz
-    R[2, 0], R[2, 1], R[2, 2] = zx, zy, zz
+            R = turned_frame(R, ratio * q[place])
+    end_columns(J, links, (px, py, pz))
+    put_frame((px, py, pz), R, motion.position, motion.rotation)
     twist[0], twist[1], twist[2], twist[3], twist[4], twist[5] = vx, vy, vz, wx, wy, wz
     bias[0], bias[1], bias[2], bias[3], bias[4], bias[5] = ax, ay, az, bx, by, bz
+
+
+@kernel
+def _motion(links: Array, q: Array, v: Array, rotation: Array, J: Array, vectors: Array) -> None:
+    """Compute :func:`link_motion` with position, twist and bias in one array (15,): from Python, each takes time."""
+    position, twist, bias = view(vectors, 0, (3,)), view(vectors, 3, (6,)), view(vectors, 9, (6,))
+    link_motion(links, q, v, LinkMotion(position, rotation, twist, bias, J))

@@ -10,11 +10,13 @@ from random_arms import random_arm
 
 from flexarm_core.compiled import allocating_kernel
 from flexarm_core.reaction_null_space.vibration.arm_dynamics import (
+    ArmMotion,
+    Terms,
+    ToolMotion,
     equation_of_motion,
     pack_arm,
     tool_motion,
     view_arm,
-    view_tree,
     wrench_on_base,
 )
 from flexarm_core.robot.arm_model import ArmModel
@@ -25,24 +27,18 @@ GRAVITY = (1.0, -2.0, -9.0)
 
 
 @allocating_kernel
-def terms(arm, tree, q, v, x, xd, H_b, H_bm, H_m, c_b, c_m, dH_bm_qd, weight):
-    seen = view_arm(arm)
-    indices = view_tree(tree, seen.bodies, seen.from_base, seen.from_world)
-    equation_of_motion(seen, indices, q, v, x, xd, H_b, H_bm, H_m, c_b, c_m, dH_bm_qd, weight)
+def terms(arm, structure, moving, out):
+    equation_of_motion(view_arm(arm, structure), moving, out)
 
 
 @allocating_kernel
-def reaction(arm, tree, q, v, x, xd, qdd, xdd, out):
-    seen = view_arm(arm)
-    indices = view_tree(tree, seen.bodies, seen.from_base, seen.from_world)
-    wrench_on_base(seen, indices, q, v, x, xd, qdd, xdd, out)
+def reaction(arm, structure, moving, qdd, xdd, out):
+    wrench_on_base(view_arm(arm, structure), moving, qdd, xdd, out)
 
 
 @allocating_kernel
-def tool(arm, tree, in_world, q, v, x, xd, position, rotation, twist, J_m, J_b, bias):
-    seen = view_arm(arm)
-    indices = view_tree(tree, seen.bodies, seen.from_base, seen.from_world)
-    tool_motion(seen, indices, in_world, q, v, x, xd, position, rotation, twist, J_m, J_b, bias)
+def tool(arm, structure, moving, in_world, out):
+    tool_motion(view_arm(arm, structure), moving, in_world, out)
 
 
 def models():
@@ -67,17 +63,17 @@ def test_the_terms_are_those_of_pinocchio(model):
         xd *= turn > 0  # a base at rest takes a way of its own
         state = ArmState(0, q, v, x, xd)
         blocks = model.blocks(state)
-        found = [np.full(shape, np.nan) for shape in ((m, m), (m, n), (n, n), m, n, m, m)]
-        terms(*packed, q, v, x, xd, *found)
-        names = ("H_b", "H_bm", "H_m", "c_b", "c_m", "dH_bm_qd")
-        assert all(near(ours, getattr(blocks, name)) for ours, name in zip(found[:6], names, strict=True))
-        assert near(found[6], model.weight(state))
+        moving = ArmMotion(q, v, x, xd)
+        found = Terms(*(np.full(shape, np.nan) for shape in ((m, m), (m, n), (n, n), m, n, m, m)))
+        terms(*packed, moving, found)
+        assert all(near(ours, getattr(blocks, name)) for name, ours in found._asdict().items() if name != "weight")
+        assert near(found.weight, model.weight(state))
         wrench = np.full(6, np.nan)
-        reaction(*packed, q, v, x, xd, qdd, xdd, wrench)
+        reaction(*packed, moving, qdd, xdd, wrench)
         assert near(wrench, model.wrench_on_base(state, qdd, xdd))
         for frame in (model.base_frame, model.world_frame):
             theirs = model.tool_kinematics(state, frame)
-            ours = [np.full(shape, np.nan) for shape in (3, (3, 3), 6, (6, n), (6, m), 6)]
-            tool(*packed, frame == model.world_frame, q, v, x, xd, *ours)
-            named = ("position", "rotation", "velocity", "J_m", "J_b", "dJ_v")
+            ours = ToolMotion(*(np.full(shape, np.nan) for shape in (3, (3, 3), 6, 6, (6, n), (6, m))))
+            tool(*packed, moving, frame == model.world_frame, ours)
+            named = ("position", "rotation", "velocity", "dJ_v", "J_m", "J_b")
             assert all(near(value, getattr(theirs, name)) for value, name in zip(ours, named, strict=True))

@@ -17,7 +17,13 @@ from flexarm_core.pipeline.vibration_stage import INTERVALS, VibrationStage
 from flexarm_core.reaction_null_space.stability.linear_law import ToolTask
 from flexarm_core.reaction_null_space.vibration.config import VibrationControllerConfig
 from flexarm_core.reaction_null_space.vibration.controller import VibrationController
-from flexarm_core.reaction_null_space.vibration.motion_bounds import KINDS, NO_LIMIT, acceleration_box, bound_motion
+from flexarm_core.reaction_null_space.vibration.motion_bounds import (
+    KINDS,
+    NO_LIMIT,
+    LimitedJoints,
+    acceleration_box,
+    bound_motion,
+)
 from flexarm_core.reaction_null_space.vibration.motion_guard import MotionGuard
 from flexarm_core.reaction_null_space.vibration.path_clock import PathClock
 from flexarm_core.reaction_null_space.vibration.sampling import Sampling
@@ -106,10 +112,9 @@ def test_bounded_accelerations_are_within_the_box_and_the_efforts_within_the_mot
         q, v = rng.uniform(-1.5, 1.5, n), rng.uniform(-1.0, 1.0, n)
         law, along, feedback = rng.normal(size=(3, n)) * 10.0 ** rng.uniform(-1.0, 2.0)
         a, low, high = law.copy(), np.empty(n), np.empty(n)
-        rate, share, mixed, _ = bound_motion(
-            a, along, feedback, np.zeros(n), E, e, q, v, limits, np.zeros(n), 0.1, 0.0, -8.0, 2.0
-        )
-        acceleration_box(q, v, limits, E, e, np.zeros(n), 0.1, low, high)
+        joints = LimitedJoints(q, v, limits, E, e, np.zeros(n), 0.1)
+        rate, share, mixed, _ = bound_motion(a, along, feedback, np.zeros(n), joints, np.array((0.0, -8.0, 2.0)))
+        acceleration_box(joints, low, high)
         assert np.all(np.abs(E @ a + e) <= 60.0 + 1e-6)
         assert -8.0 <= rate <= 2.0 and 0.0 <= share <= 1.0 and 0.0 <= mixed <= 1.0
         if mixed > 0.0:
@@ -129,9 +134,9 @@ def test_the_limit_that_is_named_is_the_one_that_holds_a_motion_back():
         q, v = rng.uniform(-2.0, 2.0, n), rng.uniform(-1.6, 1.6, n)
         law, along, feedback = rng.normal(size=(3, n)) * 10.0 ** rng.uniform(-1.0, 1.0)
 
-        def bounded(limits, a=law, rest=(along, feedback, zero, E, e, q, v)):
+        def bounded(limits, a=law, rest=(along, feedback, zero), joints=(E, e, zero, 0.1), motion=(q, v)):
             a = a.copy()
-            result = bound_motion(a, *rest, limits, zero, 0.1, 0.5, -8.0, 2.0)
+            result = bound_motion(a, *rest, LimitedJoints(*motion, limits, *joints), np.array((0.5, -8.0, 2.0)))
             return np.array([*a, *result[:3]]), int(result[3])
 
         moved, held = bounded(limits)

@@ -15,7 +15,13 @@ from flexarm_core.errors import ConfigError, RobotDescriptionError
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.inverse_kinematics import InverseKinematics
 from flexarm_core.reaction_null_space.coupling.coupling_momentum import CouplingMomentum
-from flexarm_core.reaction_null_space.vibration.arm_dynamics import equation_of_motion, pack_arm, view_arm, view_tree
+from flexarm_core.reaction_null_space.vibration.arm_dynamics import (
+    ArmMotion,
+    Terms,
+    equation_of_motion,
+    pack_arm,
+    view_arm,
+)
 from flexarm_core.reaction_null_space.vibration.arm_dynamics import wrench_on_base as compiled_wrench
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.urdf_reader import parse_robot_description
@@ -113,18 +119,15 @@ def test_inverse_kinematics_finds_poses_that_the_coupled_arm_has(seed):
 def test_the_compiled_law_and_the_wrench_on_the_base_know_the_followers(seed):
     _, model, _, state, *_, rng = case(seed)
     n, m = model.n, model.m
-    numbers, integers = pack_arm(model)
-    arm = view_arm(numbers)
-    tree = view_tree(integers, arm.bodies, arm.from_base, arm.from_world)
-    out = [np.empty(shape) for shape in ((m, m), (m, n), (n, n), m, n, m, m)]
-    equation_of_motion(arm, tree, state.position, state.velocity, state.deflection, state.deflection_rate, *out)
+    arm = view_arm(*pack_arm(model))
+    moving = ArmMotion(state.position, state.velocity, state.deflection, state.deflection_rate)
+    terms = Terms(*(np.empty(shape) for shape in ((m, m), (m, n), (n, n), m, n, m, m)))
+    equation_of_motion(arm, moving, terms)
     blocks = model.blocks(state)
-    for found, name in zip(out, ("H_b", "H_bm", "H_m", "c_b", "c_m", "dH_bm_qd"), strict=False):
-        assert np.allclose(found, getattr(blocks, name), atol=1e-11), name
+    for name in ("H_b", "H_bm", "H_m", "c_b", "c_m", "dH_bm_qd"):
+        assert np.allclose(getattr(terms, name), getattr(blocks, name), atol=1e-11), name
     qdd, xdd, wrench = rng.standard_normal(n), rng.standard_normal(m), np.empty(6)
-    compiled_wrench(
-        arm, tree, state.position, state.velocity, state.deflection, state.deflection_rate, qdd, xdd, wrench
-    )
+    compiled_wrench(arm, moving, qdd, xdd, wrench)
     assert np.allclose(wrench, model.wrench_on_base(state, qdd, xdd), atol=1e-10)
 
 

@@ -49,7 +49,6 @@ import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from flexarm_core.compiled import allocate, allocating_kernel, inlined_kernel, kernel, views
 from flexarm_core.entrance import finite, number
@@ -69,7 +68,7 @@ from flexarm_core.hardware_gate.load.candidates import (
     view_candidates,
 )
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
-from flexarm_core.robot.kinematic_chain import link_motion
+from flexarm_core.robot.kinematic_chain import LinkMotion, link_motion
 from flexarm_core.types import ArmState, Array
 
 FORGOTTEN = 0.2  # [s] time constant with which observations are forgotten
@@ -245,7 +244,7 @@ class ToolLoad:
         new, self._begun = number("new", new, 0.0) if self._begun else 1.0, True
         self._measured[:7] = n + model.m, share, kept, new, late, bool(escapes), number("lacked", lacked, 0.0, 1.0)
         chain = model.world_to_tool
-        _observe(chain.links, chain.places, self._table, self._measured, self._memory, self._loads)
+        _observe(chain.links, self._table, self._measured, self._memory, self._loads)
 
 
 @allocating_kernel
@@ -276,14 +275,11 @@ def _swing(H_b: Array, H_bm: Array, z: Array, base: Array, effort: Array, varian
 
 
 @allocating_kernel
-def _observe(
-    links: Array, places: NDArray[np.int64], table: Array, measured: Array, memory: Array, loads: Array
-) -> None:
+def _observe(links: Array, table: Array, measured: Array, memory: Array, loads: Array) -> None:
     """Add an observation to what was seen, and choose the load that is used.
 
     Args:
         links: chain to the tool, see :func:`link_motion`.
-        places: the same.
         table: (7, n) joint limits.
         measured: the measurement, :class:`_Inputs`.
         memory: :class:`_State`, changed in place.
@@ -293,7 +289,7 @@ def _observe(
     given, state, candidates = _view_inputs(measured, n), _view_state(memory, n), view_candidates(loads)
     J, moved, w, Y, now = np.zeros((6, n)), np.zeros(6), np.zeros(3), np.zeros((6, 10)), np.empty(12)
     down = np.zeros(3)
-    _tool_motion(links, places, given, J, moved, w, down)
+    _tool_motion(links, given, J, moved, w, down)
     _wrench(moved, w, Y)
     for k in range(12):
         for m in range(12):
@@ -395,14 +391,11 @@ def _expected(mass: float, J: Array, L: Array) -> None:
 
 
 @inlined_kernel
-def _tool_motion(
-    links: Array, places: NDArray[np.int64], given: _Inputs, J: Array, moved: Array, w: Array, down: Array
-) -> None:  # fmt: skip
+def _tool_motion(links: Array, given: _Inputs, J: Array, moved: Array, w: Array, down: Array) -> None:
     """Add to zeros the tool's Jacobian (6, n), acceleration against gravity (6,), angular velocity and gravity (3,)."""
     n, size = J.shape[1], given.size
-    position, rotation, twist, jacobian = np.empty(3), np.empty((3, 3)), np.empty(6), np.empty((6, size))
-    bias = np.empty(6)
-    link_motion(links, places, given.q, given.v, position, rotation, twist, jacobian, bias)
+    rotation, twist, bias, jacobian = np.empty((3, 3)), np.empty(6), np.empty(6), np.empty((6, size))
+    link_motion(links, given.q, given.v, LinkMotion(np.empty(3), rotation, twist, bias, jacobian))
     for i in range(6):
         for j in range(size):
             bias[i] += jacobian[i, j] * given.motion[j]

@@ -38,7 +38,7 @@ from flexarm_core.base_wrench.sensed_bodies import (
 from flexarm_core.compiled import allocating_kernel, inlined_kernel, kernel, pack, views
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.kinematic_chain import COLUMNS as CHAIN
-from flexarm_core.robot.kinematic_chain import link_motion
+from flexarm_core.robot.kinematic_chain import LinkMotion, link_motion
 from flexarm_core.types import Array
 
 FIELDS = 5  # columns of the table ``structure``
@@ -58,7 +58,8 @@ class Arm(NamedTuple):
     base_pose: Annotated[Array, 3, 4]  # rotation and position of the base link in this body
     gravity: Annotated[Array, 16]  # gravity (3,) and zeros: the argument ``given`` of :func:`load`
     armature: Annotated[Array, "n"]
-    links: Annotated[Array, "bodies", COLUMNS]  # this and ``structure`` (B, 5): see ``SensedBodies``
+    links: Annotated[Array, "bodies", COLUMNS]  # this and ``structure``: see ``SensedBodies``
+    structure: Annotated[NDArray[np.int64], "bodies", FIELDS]
     first: Annotated[Array, "bodies"]  # 1 if the joint of the body is the first actuated one on its path
     base_to_tool: Annotated[Array, "from_base + 1", CHAIN]  # this and the next: see ``KinematicChain.links``
     world_to_tool: Annotated[Array, "from_world + 1", CHAIN]
@@ -67,19 +68,40 @@ class Arm(NamedTuple):
 view_arm = views(Arm)
 
 
-class Tree(NamedTuple):
-    """Indices that belong to :class:`Arm`."""
+class ArmMotion(NamedTuple):
+    """Positions and velocities of an arm on its elastic base."""
 
-    structure: Annotated[NDArray[np.int64], "bodies", FIELDS]
-    base_places: Annotated[NDArray[np.int64], "from_base"]  # this and the next: see ``KinematicChain.places``
-    world_places: Annotated[NDArray[np.int64], "from_world"]
+    q: Array  # (n,) joint positions [rad | m]
+    v: Array  # (n,) joint velocities [rad/s | m/s]
+    x: Array  # (m,) deflections of the base [m | rad]
+    xd: Array  # (m,) their rates [m/s | rad/s]
 
 
-view_tree = views(Tree, "bodies", "from_base", "from_world")
+class Terms(NamedTuple):
+    """Terms of the equation of motion, as ``ArmModel.blocks`` and ``ArmModel.weight`` compute them."""
+
+    H_b: Annotated[Array, "m", "m"]  # base inertia
+    H_bm: Annotated[Array, "m", "n"]  # inertia coupling
+    H_m: Annotated[Array, "n", "n"]  # arm inertia
+    c_b: Annotated[Array, "m"]  # velocity and gravity terms of the base rows
+    c_m: Annotated[Array, "n"]  # velocity and gravity terms of the arm rows
+    dH_bm_qd: Annotated[Array, "m"]  # ``dH_bm/dt qd`` for a base at rest
+    weight: Annotated[Array, "m"]  # gravity terms of the base rows
+
+
+class ToolMotion(NamedTuple):
+    """Motion of the tool, as ``ArmModel.tool_kinematics`` computes it."""
+
+    position: Annotated[Array, 3]  # [m]
+    rotation: Annotated[Array, 3, 3]
+    twist: Annotated[Array, 6]  # [m/s, rad/s]
+    bias: Annotated[Array, 6]  # ``dJ/dt v``
+    J_m: Annotated[Array, 6, "n"]
+    J_b: Annotated[Array, 6, "m"]
 
 
 def pack_arm(model: ArmModel) -> tuple[Array, NDArray[np.int64]]:
-    """Return :class:`Arm` and :class:`Tree` as one array each."""
+    """Return :class:`Arm` as its two arrays."""
     links, structure, base, pose = build_bodies(model.description, model.base_frame)
     first, inboard = np.zeros(len(links)), np.zeros(len(links), dtype=bool)  # inboard: an actuated joint is
     for k in range(1, len(links)):
@@ -87,88 +109,64 @@ def pack_arm(model: ArmModel) -> tuple[Array, NDArray[np.int64]]:
         first[k] = float(actuated and not inboard[parent])
         inboard[k] = actuated or inboard[parent]
     to_tool, from_root = model.base_to_tool, model.world_to_tool
-    numbers = model.n, model.m, len(links), base, len(to_tool.places), len(from_root.places)
+    numbers = model.n, model.m, len(links), base, len(to_tool.links) - 1, len(from_root.links) - 1
     given = np.concatenate((model.gravity, np.zeros(13)))
-    arm = Arm(*numbers, pose[:3], given, model.armature, links, first, to_tool.links, from_root.links)
-    return pack(arm), pack(Tree(structure, to_tool.places, from_root.places), np.int64)
+    none = np.empty(0, dtype=np.int64)  # structure lies in the other array
+    arm = Arm(*numbers, pose[:3], given, model.armature, links, none, first, to_tool.links, from_root.links)
+    return pack(arm), structure.ravel()
 
 
 @inlined_kernel
-def equation_of_motion(
-    arm: Arm, tree: Tree, q: Array, v: Array, x: Array, xd: Array, H_b: Array, H_bm: Array, H_m: Array, c_b: Array,
-    c_m: Array, dH_bm_qd: Array, weight: Array,
-) -> None:  # fmt: skip
-    """Compute the terms of the equation of motion, as ``ArmModel.blocks`` and ``ArmModel.weight`` do.
-
-    Args:
-        arm: the arm.
-        tree: its indices.
-        q: (n,) joint positions [rad | m].
-        v: (n,) joint velocities [rad/s | m/s].
-        x: (m,) deflections of the base [m | rad].
-        xd: (m,) their rates [m/s | rad/s].
-        H_b: (m, m) output: base inertia.
-        H_bm: (m, n) output: inertia coupling.
-        H_m: (n, n) output: arm inertia.
-        c_b: (m,) output: velocity and gravity terms of the base rows.
-        c_m: (n,) output: velocity and gravity terms of the arm rows.
-        dH_bm_qd: (m,) output: ``dH_bm/dt qd`` for a base at rest.
-        weight: (m,) output: gravity terms of the base rows.
-    """
+def equation_of_motion(arm: Arm, moving: ArmMotion, terms: Terms) -> None:
+    """Compute the terms of the equation of motion."""
     n, m, bodies = arm.n, arm.m, arm.links.shape[0]
     motion, work, rate = np.zeros((3, n + m)), np.empty((bodies, WORK)), 0.0
-    c_m[:] = 0.0
-    motion[0, :n], motion[1, :n], motion[0, n:], motion[1, n:] = q, v, x, xd
-    place(arm.links, tree.structure, motion, work)
+    terms.c_m[:] = 0.0
+    motion[0, :n], motion[1, :n], motion[0, n:], motion[1, n:] = moving.q, moving.v, moving.x, moving.xd
+    place(arm.links, arm.structure, motion, work)
     sx, sy, sz = _base_origin(arm, work)
-    _find_axes(arm, tree, work, sx, sy, sz)
-    _composite(arm, tree, work, sx, sy, sz)
-    _inertia(n, tree, work, H_b, H_bm, H_m)
+    _find_axes(arm, work, sx, sy, sz)
+    _composite(arm, work, sx, sy, sz)
+    _inertia(arm, work, terms)
     for i in range(n):
-        H_m[i, i] += arm.armature[i]
-    _wrenches(arm, tree, work, sx, sy, sz)
+        terms.H_m[i, i] += arm.armature[i]
+    _wrenches(arm, work, sx, sy, sz)
     for k in range(1, bodies):
-        here, at = work[k], tree.structure[k, COORDINATE]
+        here, at = work[k], arm.structure[k, COORDINATE]
         moved, pulled = _along(here, INERTIAL), -_along(here, GRAVITY)
         if at < n:
-            c_m[at] += moved + pulled
+            terms.c_m[at] += moved + pulled
         else:
-            dH_bm_qd[at - n], weight[at - n], c_b[at - n] = moved, pulled, moved + pulled
-            rate += xd[at - n] * xd[at - n]
+            terms.dH_bm_qd[at - n], terms.weight[at - n], terms.c_b[at - n] = moved, pulled, moved + pulled
+            rate += moving.xd[at - n] * moving.xd[at - n]
     if rate > 0.0:
         motion[1, n:] = 0.0
-        place(arm.links, tree.structure, motion, work)
-        _wrenches(arm, tree, work, sx, sy, sz)
+        place(arm.links, arm.structure, motion, work)
+        _wrenches(arm, work, sx, sy, sz)
         for k in range(1, bodies):
-            at = tree.structure[k, COORDINATE]
+            at = arm.structure[k, COORDINATE]
             if at >= n:
-                dH_bm_qd[at - n] = _along(work[k], INERTIAL)
+                terms.dH_bm_qd[at - n] = _along(work[k], INERTIAL)
 
 
 @allocating_kernel
-def wrench_on_base(
-    arm: Arm, tree: Tree, q: Array, v: Array, x: Array, xd: Array, qdd: Array, xdd: Array, out: Array
-) -> None:
+def wrench_on_base(arm: Arm, moving: ArmMotion, qdd: Array, xdd: Array, out: Array) -> None:
     """Compute the wrench (6,) ``[f; n]`` of the arm on the base link, as ``ArmModel.wrench_on_base`` does.
 
     Args:
         arm: the arm.
-        tree: its indices.
-        q: (n,) joint positions [rad | m].
-        v: (n,) joint velocities [rad/s | m/s].
-        x: (m,) deflections of the base [m | rad].
-        xd: (m,) their rates [m/s | rad/s].
+        moving: its motion.
         qdd: (n,) joint accelerations [rad/s^2 | m/s^2].
         xdd: (m,) accelerations of the base [m/s^2 | rad/s^2].
         out: (6,) output, at the origin of the base link and in its axes [N, N*m].
     """
     n, m, bodies = arm.n, arm.m, arm.links.shape[0]
     motion, work, total = np.empty((3, n + m)), np.empty((bodies, WORK)), np.zeros(6)
-    motion[0, :n], motion[1, :n], motion[2, :n] = q, v, qdd
-    motion[0, n:], motion[1, n:], motion[2, n:] = x, xd, xdd
-    place(arm.links, tree.structure, motion, work)
+    motion[0, :n], motion[1, :n], motion[2, :n] = moving.q, moving.v, qdd
+    motion[0, n:], motion[1, n:], motion[2, n:] = moving.x, moving.xd, xdd
+    place(arm.links, arm.structure, motion, work)
     sx, sy, sz = _base_origin(arm, work)
-    _wrenches(arm, tree, work, sx, sy, sz)
+    _wrenches(arm, work, sx, sy, sz)
     for k in range(1, bodies):
         if arm.first[k] > 0.0:
             for i in range(6):
@@ -184,42 +182,24 @@ def wrench_on_base(
 
 
 @inlined_kernel
-def tool_motion(
-    arm: Arm, tree: Tree, in_world: bool, q: Array, v: Array, x: Array, xd: Array, position: Array, rotation: Array,
-    twist: Array, J_m: Array, J_b: Array, bias: Array,
-) -> None:  # fmt: skip
-    """Compute the motion of the tool, as ``ArmModel.tool_kinematics`` does.
-
-    Args:
-        arm: the arm.
-        tree: its indices.
-        in_world: whether the motion is expressed in the root link, not in the base link.
-        q: (n,) joint positions [rad | m].
-        v: (n,) joint velocities [rad/s | m/s].
-        x: (m,) deflections of the base [m | rad].
-        xd: (m,) their rates [m/s | rad/s].
-        position: (3,) output [m].
-        rotation: (3, 3) output.
-        twist: (6,) output [m/s, rad/s].
-        J_m: (6, n) output.
-        J_b: (6, m) output.
-        bias: (6,) output: ``dJ/dt v``.
-    """
+def tool_motion(arm: Arm, moving: ArmMotion, in_world: bool, tool: ToolMotion) -> None:
+    """Compute the motion of the tool, expressed in the root link or, relative to it, in the base link."""
     n, m = arm.n, arm.m
     if not in_world:
-        link_motion(arm.base_to_tool, tree.base_places, q, v, position, rotation, twist, J_m, bias)
+        relative = LinkMotion(tool.position, tool.rotation, tool.twist, tool.bias, tool.J_m)
+        link_motion(arm.base_to_tool, moving.q, moving.v, relative)
         for i in range(6):
             for j in range(m):
-                J_b[i, j] = 0.0
+                tool.J_b[i, j] = 0.0
         return
     whole, rates, J = np.empty(n + m), np.empty(n + m), np.empty((6, n + m))
-    whole[:n], whole[n:], rates[:n], rates[n:] = q, x, v, xd
-    link_motion(arm.world_to_tool, tree.world_places, whole, rates, position, rotation, twist, J, bias)
+    whole[:n], whole[n:], rates[:n], rates[n:] = moving.q, moving.x, moving.v, moving.xd
+    link_motion(arm.world_to_tool, whole, rates, LinkMotion(tool.position, tool.rotation, tool.twist, tool.bias, J))
     for i in range(6):
         for j in range(n):
-            J_m[i, j] = J[i, j]
+            tool.J_m[i, j] = J[i, j]
         for j in range(m):
-            J_b[i, j] = J[i, n + j]
+            tool.J_b[i, j] = J[i, n + j]
 
 
 @kernel
@@ -235,13 +215,13 @@ def _base_origin(arm: Arm, work: Array) -> Any:
 
 
 @inlined_kernel
-def _find_axes(arm: Arm, tree: Tree, work: Array, sx: float, sy: float, sz: float) -> None:
+def _find_axes(arm: Arm, work: Array, sx: float, sy: float, sz: float) -> None:
     """Write the motion axis ``[v; w]`` of every body."""
     for k in range(1, work.shape[0]):
         here = work[k]
         ratio = arm.links[k, RATIO]
         zx, zy, zz = ratio * here[Z], ratio * here[Z + 1], ratio * here[Z + 2]
-        if tree.structure[k, KIND] == PRISMATIC:
+        if arm.structure[k, KIND] == PRISMATIC:
             here[AXIS], here[AXIS + 1], here[AXIS + 2] = zx, zy, zz
             here[AXIS + 3], here[AXIS + 4], here[AXIS + 5] = 0.0, 0.0, 0.0
         else:
@@ -251,7 +231,7 @@ def _find_axes(arm: Arm, tree: Tree, work: Array, sx: float, sy: float, sz: floa
 
 
 @inlined_kernel
-def _composite(arm: Arm, tree: Tree, work: Array, sx: float, sy: float, sz: float) -> None:
+def _composite(arm: Arm, work: Array, sx: float, sy: float, sz: float) -> None:
     """Write the composite body of every body: m, h (3), and J as xx, xy, xz, yy, yz, zz."""
     bodies, o = work.shape[0], COMPOSITE
     for k in range(bodies):
@@ -281,18 +261,19 @@ def _composite(arm: Arm, tree: Tree, work: Array, sx: float, sy: float, sz: floa
         here[o + 8] = b0 * r20 + b1 * r21 + b2 * r22 - m * y * z
         here[o + 9] = c0 * r20 + c1 * r21 + c2 * r22 + m * (x * x + y * y)
     for k in range(bodies - 1, 0, -1):
-        up = tree.structure[k, PARENT]
+        up = arm.structure[k, PARENT]
         for i in range(COMPOSITE, WORK):
             work[up, i] += work[k, i]
 
 
 @inlined_kernel
-def _inertia(n: int, tree: Tree, work: Array, H_b: Array, H_bm: Array, H_m: Array) -> None:
+def _inertia(arm: Arm, work: Array, terms: Terms) -> None:
     """Write the mass matrix."""
+    n, H_b, H_bm, H_m = arm.n, terms.H_b, terms.H_bm, terms.H_m
     H_b[:, :], H_bm[:, :], H_m[:, :] = 0.0, 0.0, 0.0
     s, o = AXIS, COMPOSITE
     for k in range(work.shape[0] - 1, 0, -1):
-        here, at = work[k], tree.structure[k, COORDINATE]
+        here, at = work[k], arm.structure[k, COORDINATE]
         vx, vy, vz, wx, wy, wz = here[s], here[s + 1], here[s + 2], here[s + 3], here[s + 4], here[s + 5]
         m, hx, hy, hz = here[o], here[o + 1], here[o + 2], here[o + 3]
         lx = m * vx + wy * hz - wz * hy
@@ -303,7 +284,7 @@ def _inertia(n: int, tree: Tree, work: Array, H_b: Array, H_bm: Array, H_m: Arra
         mz = here[o + 6] * wx + here[o + 8] * wy + here[o + 9] * wz + hx * vy - hy * vx
         i = k
         while i > 0:
-            up, to = work[i], tree.structure[i, COORDINATE]
+            up, to = work[i], arm.structure[i, COORDINATE]
             value = up[s] * lx + up[s + 1] * ly + up[s + 2] * lz + up[s + 3] * mx + up[s + 4] * my + up[s + 5] * mz
             if at < n and to < n:
                 H_m[at, to] += value
@@ -313,16 +294,16 @@ def _inertia(n: int, tree: Tree, work: Array, H_b: Array, H_bm: Array, H_m: Arra
                 H_b[at - n, to - n] = H_b[to - n, at - n] = value
             else:
                 H_bm[max(at, to) - n, min(at, to)] += value
-            i = tree.structure[i, PARENT]
+            i = arm.structure[i, PARENT]
 
 
 @kernel
-def _wrenches(arm: Arm, tree: Tree, work: Array, sx: float, sy: float, sz: float) -> None:
+def _wrenches(arm: Arm, work: Array, sx: float, sy: float, sz: float) -> None:
     """Write the inertial and the gravity wrench about S of every body with all bodies outboard of it."""
     for k in range(1, work.shape[0]):
         load(arm.links[k], work[k], arm.gravity, sx, sy, sz)
     for k in range(work.shape[0] - 1, 0, -1):
-        up = tree.structure[k, PARENT]
+        up = arm.structure[k, PARENT]
         if up > 0:
             for i in range(INERTIAL, STATE):
                 work[up, i] += work[k, i]

@@ -58,7 +58,7 @@ from flexarm_core.reaction_null_space.vibration.law_memory import (
     pack_constants,
     pack_settings,
     view_inputs,
-    view_outputs,
+    view_sample,
     view_state,
 )
 from flexarm_core.reaction_null_space.vibration.led_joints import LEASH
@@ -133,8 +133,8 @@ class VibrationController:
         self._x: Inputs
         self._out: Outputs
         self._kept: State
-        self._inputs, self._x = allocate(view_inputs, n, m)
-        self._outputs, self._out = allocate(view_outputs, n, m, k)
+        self._sample, (self._x, self._out) = allocate(view_sample, n, m, k)
+        self._inputs = self._sample[: view_inputs.size(n, m)]
         self._state, self._kept = allocate(view_state, n, m)
         self._clear()
         self.reset()
@@ -201,7 +201,7 @@ class VibrationController:
         self._rests = rests
         x.since_led[0] = -1.0 if self._led is None else (state.stamp - self._led) * 1e-9
         settings = self._resting if rests else self._settings
-        status = step(*self._arm, self._constants, settings, self._state, self._inputs, self._outputs)
+        status = step(*self._arm, self._constants, settings, self._state, self._sample)
         if status == TOO_FAR:
             raise InputError(
                 f"the reference of the joint servos has left the joints by more than {LEASH:g} rad or m, which"

@@ -19,11 +19,10 @@ from flexarm_core.reaction_null_space.coupling.small_matrices import (
 )
 from flexarm_core.reaction_null_space.vibration.arm_dynamics import (
     Arm,
-    Tree,
+    ArmMotion,
     equation_of_motion,
     tool_motion,
     view_arm,
-    view_tree,
     wrench_on_base,
 )
 from flexarm_core.reaction_null_space.vibration.law_memory import (
@@ -40,14 +39,13 @@ from flexarm_core.reaction_null_space.vibration.law_memory import (
     Settings,
     State,
     view_constants,
-    view_inputs,
-    view_outputs,
+    view_sample,
     view_settings,
     view_state,
 )
 from flexarm_core.reaction_null_space.vibration.led_joints import lead, take
-from flexarm_core.reaction_null_space.vibration.load_observer import BEGINS, advance, find, forget, integrate
-from flexarm_core.reaction_null_space.vibration.motion_bounds import bound_motion
+from flexarm_core.reaction_null_space.vibration.load_observer import advance, begin_gently, find, forget, integrate
+from flexarm_core.reaction_null_space.vibration.motion_bounds import LimitedJoints, bound_motion
 from flexarm_core.reaction_null_space.vibration.posture_terms import (
     base_acceleration,
     coupled_inertia,
@@ -88,6 +86,7 @@ class Motion(NamedTuple):
     """Joint accelerations (n,) that the goal changes."""
 
     acceleration: Array  # of the law
+    particular: Array  # of the law without a goal
     feedback: Array  # part of it due to the base feedback; computed if there are limits
     along: Array  # per unit of the rate change r' of the path clock; computed if there are limits
     compensated: Array  # deficits due to an unknown load that the efforts compensate
@@ -95,7 +94,7 @@ class Motion(NamedTuple):
 
 @allocating_kernel
 def step(
-    arm: Array, tree: NDArray[np.int64], constants: Array, settings: Array, state: Array, inputs: Array, outputs: Array
+    arm: Array, structure: NDArray[np.int64], constants: Array, settings: Array, state: Array, sample: Array
 ) -> int:
     """Compute one sample; for the arrays see :mod:`arm_dynamics` and :mod:`law_memory`.
 
@@ -103,9 +102,9 @@ def step(
         DONE; TOO_FAR: the joints are too far from the reference of their servos, which starts again; NO_FRAME: the
         frame of the tool goal is unknown; NOT_FINITE: the results are not finite. All but DONE leave no result.
     """
-    a, c, s = view_arm(arm), view_constants(constants), view_settings(settings)
-    t, kept = view_tree(tree, a.bodies, a.from_base, a.from_world), view_state(state, c.n, c.m)
-    x, out = view_inputs(inputs, c.n, c.m), view_outputs(outputs, c.n, c.m, c.selected)
+    a, c, s = view_arm(arm, structure), view_constants(constants), view_settings(settings)
+    kept, now = view_state(state, c.n, c.m), view_sample(sample, c.n, c.m, c.selected)
+    x, out = now.inputs, now.outputs
     if not s.led:
         kept.led[0] = 0.0
         x.position[:], x.velocity[:] = x.measured_position, x.measured_velocity
@@ -113,10 +112,10 @@ def step(
         return TOO_FAR
     if s.goal == TOOL_GOAL and x.absolute[0] == UNKNOWN:
         return NO_FRAME
-    _find_terms(a, c, t, s, x)
+    _find_terms(a, c, s, x)
     _find_load(c, s, x, kept)
     _follow(c, s, x, kept, out)
-    if not _finish(a, t, x, out):
+    if not _finish(a, x, out):
         return NOT_FINITE
     if s.led:
         take(x, out.acceleration, kept)
@@ -127,20 +126,16 @@ def step(
 
 
 @inlined_kernel
-def _find_terms(a: Arm, c: Constants, t: Tree, s: Settings, x: Inputs) -> None:
+def _find_terms(a: Arm, c: Constants, s: Settings, x: Inputs) -> None:
     """Compute the equation of motion and the tool; joint servos follow a reference on an undeflected base."""
     bent, rate = x.deflection.copy(), x.deflection_rate.copy()
     for i in range(a.m):
         if s.led and c.K_b[i, i] > 0.0:
             bent[i], rate[i] = 0.0, 0.0
-    equation_of_motion(
-        a, t, x.position, x.velocity, bent, rate, x.H_b, x.H_bm, x.H_m, x.c_b, x.c_m, x.dH_bm_qd, x.weight
-    )
+    equation_of_motion(a, ArmMotion(x.position, x.velocity, bent, rate), x.terms)
     if s.goal == TOOL_GOAL:
-        tool_motion(
-            a, t, x.absolute[0] > 0.0, x.position, x.velocity, x.deflection, x.deflection_rate, x.tool_position,
-            x.tool_rotation, x.tool_velocity, x.J_m, x.J_b, x.dJ_v,
-        )  # fmt: skip
+        moving = ArmMotion(x.position, x.velocity, x.deflection, x.deflection_rate)
+        tool_motion(a, moving, x.absolute[0] > 0.0, x.tool)
 
 
 @inlined_kernel
@@ -164,10 +159,10 @@ def _find_load(c: Constants, s: Settings, x: Inputs, kept: State) -> None:
         forget(joints)
     most = np.empty(c.n)
     for i in range(c.n):
-        most[i] = LOAD_SHARE * c.limits[3, i] / x.H_m[i, i]
+        most[i] = LOAD_SHARE * c.limits[3, i] / x.terms.H_m[i, i]
     if not s.led:
         w = bandwidth if bandwidth > 0.0 else x.watched[0]
-        find(joints, x.measured_position, x.measured_velocity, w, most, max(x.since_last[0], SHORTEST), 0.0)
+        find(joints, x.measured_position, x.measured_velocity, w, most)
         x.lacking[:] = joints.lacking
     elif bandwidth > 0.0 or s.rests:
         # a tenth of Routh's stability bound k_i < k_p k_d, because the model does not include the unknown load
@@ -178,12 +173,10 @@ def _find_load(c: Constants, s: Settings, x: Inputs, kept: State) -> None:
 
 
 @inlined_kernel
-def _finish(a: Arm, t: Tree, x: Inputs, out: Outputs) -> bool:
+def _finish(a: Arm, x: Inputs, out: Outputs) -> bool:
     """Write the wrench on the base and the motion at which the law was evaluated; return whether all is finite."""
-    wrench_on_base(
-        a, t, x.measured_position, x.measured_velocity, x.deflection, x.deflection_rate, out.acceleration, out.base,
-        out.wrench,
-    )  # fmt: skip
+    moving = ArmMotion(x.measured_position, x.measured_velocity, x.deflection, x.deflection_rate)
+    wrench_on_base(a, moving, out.acceleration, out.base, out.wrench)
     total = 0.0
     for i in range(a.n):
         out.position[i], out.velocity[i] = x.position[i], x.velocity[i]
@@ -196,6 +189,7 @@ def _finish(a: Arm, t: Tree, x: Inputs, out: Outputs) -> bool:
 @inlined_kernel
 def _follow(c: Constants, s: Settings, x: Inputs, kept: State, out: Outputs) -> None:
     """Evaluate the law."""
+    H_b, H_bm, H_m = x.terms.H_b, x.terms.H_bm, x.terms.H_m
     coupling = _couple(c, s, x, kept, out)
     L, load, inverse = coupling.L, coupling.load, coupling.inverse
     out.damping[0], out.restricted[0], out.lost[0] = coupling.scale, 0.0, 0.0
@@ -210,75 +204,78 @@ def _follow(c: Constants, s: Settings, x: Inputs, kept: State, out: Outputs) -> 
     yields = s.law == TORQUE and not s.led
     free_inertia, drift = np.empty((0, 0)), np.empty(0)
     if yields:
-        free_inertia = x.H_m - coupled_inertia(L, x.H_bm)
-        drift = -times(x.H_bm.T, base_acceleration(L, x.H_bm, load, still))
-        particular = solve_definite(free_inertia, times(x.H_m, requested) + drift)
-        feedback = solve_definite(free_inertia, times(x.H_m, feedback))
+        free_inertia = H_m - coupled_inertia(L, H_bm)
+        drift = -times(H_bm.T, base_acceleration(L, H_bm, load, still))
+        particular = solve_definite(free_inertia, times(H_m, requested) + drift)
+        feedback = solve_definite(free_inertia, times(H_m, feedback))
     compensated = x.lacking.copy() if c.weighs or s.wholly else still.copy()
-    motion = Motion(particular.copy(), feedback, np.zeros(c.n), compensated)
+    motion = Motion(particular.copy(), particular, feedback, np.zeros(c.n), compensated)
     if s.goal == JOINT_GOAL:
-        _follow_joints(c, s, x, coupling, particular, motion)
+        _follow_joints(c, s, x, coupling, motion)
     elif s.goal == TOOL_GOAL:
-        _follow_tool(c, s, x, coupling, particular, motion, out)
+        _follow_tool(c, s, x, coupling, motion, out)
     acceleration = motion.acceleration
     effort = np.empty(0)
     if yields:
-        effort = times(x.H_m, requested + acceleration - particular)
+        effort = times(H_m, requested + acceleration - particular)
         acceleration = solve_definite(free_inertia, effort + drift)  # includes the effect of unselected directions
 
-    driven = x.H_m - product(x.H_bm.T, coupling.gives) if coupling.floats else x.H_m  # by joint servos
-    inertia = x.H_m - coupled_inertia(L, x.H_bm)
+    driven = H_m - product(H_bm.T, coupling.gives) if coupling.floats else H_m  # by joint servos
+    inertia = H_m - coupled_inertia(L, H_bm)
     if s.led and coupling.floats and s.law == RESOLVED_ACCELERATION:
         inertia = driven
     elif s.led:
-        inertia = yielding_inertia(x.H_b, x.H_bm, driven, coupling.rows)
+        inertia = yielding_inertia(H_b, H_bm, driven, coupling.rows)
     served = times(inertia, _servo(s, x) + motion.compensated)
     out.uncompensated[:] = x.lacking - motion.compensated
     if c.bounded:
-        biased = x.c_m + c.D_m * x.velocity + served
+        biased = x.terms.c_m + c.D_m * x.velocity + served
         if not s.led:
-            biased = biased + times(x.H_bm.T, base_acceleration(L, x.H_bm, load, still))
-        quiet = times(inverse, -times(coupling.rows, x.dH_bm_qd)) if s.law == REACTIONLESS else still
-        out.bounding[0], out.bounding[1], out.bounding[2], out.bounding[3] = bound_motion(
-            acceleration, motion.along, motion.feedback, quiet, driven if s.led else inertia, biased, x.position,
-            x.velocity, c.limits, out.uncompensated, x.approach_time[0], x.rate_change[0], x.rate_change[1],
-            x.rate_change[2],
+            biased = biased + times(H_bm.T, base_acceleration(L, H_bm, load, still))
+        quiet = times(inverse, -times(coupling.rows, x.terms.dH_bm_qd)) if s.law == REACTIONLESS else still
+        joints = LimitedJoints(
+            x.position, x.velocity, c.limits, driven if s.led else inertia, biased, out.uncompensated,
+            x.approach_time[0],
         )  # fmt: skip
+        out.bounding[0], out.bounding[1], out.bounding[2], out.bounding[3] = bound_motion(
+            acceleration, motion.along, motion.feedback, quiet, joints, x.rate_change
+        )
     if s.led:
         effort = times(driven, acceleration) + served
         if s.law == TORQUE:
-            kept.gives[:] = giving_way(x.H_bm, x.H_m, coupling.rows, c.K_b)
+            kept.gives[:] = giving_way(H_bm, H_m, coupling.rows, c.K_b)
     elif yields and c.bounded:
         effort = times(free_inertia, acceleration) - drift + served
     elif not yields:
-        effort = times(x.H_m, acceleration) + times(x.H_bm.T, base_acceleration(L, x.H_bm, load, acceleration)) + served
+        effort = times(H_m, acceleration) + times(H_bm.T, base_acceleration(L, H_bm, load, acceleration)) + served
     out.acceleration[:] = acceleration
-    out.effort[:] = effort + x.c_m + c.D_m * x.velocity
+    out.effort[:] = effort + x.terms.c_m + c.D_m * x.velocity
     expected = acceleration - out.uncompensated
-    out.base[:] = base_acceleration(L, x.H_bm, load, expected)
-    out.observed[:] = base_acceleration(L, x.H_bm, load, acceleration)  # a base that differs makes joints yield, too
-    out.reaction[:] = -times(x.H_bm, expected) - x.dH_bm_qd
-    out.momentum[:] = times(x.H_bm, x.measured_velocity)
+    out.base[:] = base_acceleration(L, H_bm, load, expected)
+    out.observed[:] = base_acceleration(L, H_bm, load, acceleration)  # a base that differs makes joints yield, too
+    out.reaction[:] = -times(H_bm, expected) - x.terms.dH_bm_qd
+    out.momentum[:] = times(H_bm, x.measured_velocity)
     out.rank[0] = coupling.space.shape[0]
 
 
 @inlined_kernel
 def _couple(c: Constants, s: Settings, x: Inputs, kept: State, out: Outputs) -> Coupling:
     """Compute the coupling; write its singular values to ``out``."""
+    H_b, H_bm, H_m = x.terms.H_b, x.terms.H_bm, x.terms.H_m
     L = np.empty((c.m, c.m))
-    load = times(c.K_b, x.deflection) + times(c.D_b, x.deflection_rate) + x.c_b
-    cholesky_semidefinite(x.H_b, L)
+    load = times(c.K_b, x.deflection) + times(c.D_b, x.deflection_rate) + x.terms.c_b
+    cholesky_semidefinite(H_b, L)
     _observe_base(s, x, kept)
     load += x.base_lacking
-    rows, damping = select(x.H_b, c.K_b, c.S, c.selected if c.soft else 0, s.damping_ratio, s.vibration_gain)
-    held = product(product(rows, x.H_b), rows.T)
-    threshold = s.coupling_threshold * math.sqrt(np.trace(held) * np.trace(x.H_m))
+    rows, damping = select(H_b, c.K_b, c.S, c.selected if c.soft else 0, s.damping_ratio, s.vibration_gain)
+    held = product(product(rows, H_b), rows.T)
+    threshold = s.coupling_threshold * math.sqrt(np.trace(held) * np.trace(H_m))
     inverse, row_space = np.zeros((c.n, c.selected)), np.empty((min(c.selected, c.n), c.n))
-    coupled = product(rows, x.H_bm)
+    coupled = product(rows, H_bm)
     rank, scale = invert_damped(coupled, threshold, threshold, inverse, row_space, out.singular_values)
     free = floating(c.K_b, np.empty((0, c.m)) if s.law == RESOLVED_ACCELERATION else c.S)
     floats = free.shape[0] > 0 and (s.law == RESOLVED_ACCELERATION or not c.soft)
-    gives = floating_response(x.H_b, x.H_bm, free) if floats else np.empty((0, 0))
+    gives = floating_response(H_b, H_bm, free) if floats else np.empty((0, 0))
     return Coupling(L, load, rows, damping, inverse, row_space[:rank], scale, floats, gives)
 
 
@@ -295,8 +292,9 @@ def _observe_base(s: Settings, x: Inputs, kept: State) -> None:
         forget(base)
         return
     bandwidth = min(s.base_bandwidth, LAG / dt)
-    find(base, x.deflection, x.deflection_rate, bandwidth, np.full(x.deflection.shape[0], np.inf), dt, BEGINS)
-    inertia = x.H_b if s.led else x.H_b - yielded_inertia(x.H_bm, x.H_m)
+    find(base, x.deflection, x.deflection_rate, bandwidth, np.full(x.deflection.shape[0], np.inf))
+    begin_gently(base, bandwidth, dt)
+    inertia = x.terms.H_b if s.led else x.terms.H_b - yielded_inertia(x.terms.H_bm, x.terms.H_m)
     x.base_lacking[:] = times(inertia, base.lacking)
 
 
@@ -304,8 +302,8 @@ def _observe_base(s: Settings, x: Inputs, kept: State) -> None:
 def _bias(s: Settings, x: Inputs, coupling: Coupling) -> Array:
     """Return what ``S H_bm qdd`` (k,) must be for the selected motions to feel no bias forces."""
     if s.law == REACTIONLESS and not coupling.floats:
-        return -times(coupling.rows, x.dH_bm_qd)
-    return times(coupling.rows, x.weight - x.c_b)
+        return -times(coupling.rows, x.terms.dH_bm_qd)
+    return times(coupling.rows, x.terms.weight - x.terms.c_b)
 
 
 @inlined_kernel
@@ -320,7 +318,7 @@ def _base_feedback(c: Constants, s: Settings, x: Inputs, coupling: Coupling) -> 
     modal = solve_definite(K, times(product(rows, c.K_b), x.deflection_rate))
     if s.vibration_gain > 0.0:
         return s.vibration_gain * modal
-    M = product(product(rows, x.H_b - yielded_inertia(x.H_bm, x.H_m)), rows.T)
+    M = product(product(rows, x.terms.H_b - yielded_inertia(x.terms.H_bm, x.terms.H_m)), rows.T)
     return times(damping_of(M, K, s.damping_ratio), modal)
 
 
@@ -358,13 +356,13 @@ def _within(space: Array, vector: Array) -> Array:
 
 
 @inlined_kernel
-def _follow_joints(c: Constants, s: Settings, x: Inputs, coupling: Coupling, particular: Array, motion: Motion) -> None:
+def _follow_joints(c: Constants, s: Settings, x: Inputs, coupling: Coupling, motion: Motion) -> None:
     """Add the joint goal to the motion."""
     if not s.wholly:
         motion.compensated[:] = _within(coupling.space, motion.compensated) if s.projected else np.zeros(c.n)
     extra, total = _towards_joints(x, s.position_gain, s.velocity_gain), x.absolute[0] > 0.0
     if total:
-        extra = extra - particular
+        extra = extra - motion.particular
     if s.projected:
         extra -= _within(coupling.space, extra)
     motion.acceleration[:] += extra
@@ -393,18 +391,18 @@ def _tool_task(s: Settings, x: Inputs, out: Outputs) -> ToolTask:
     a = 0
     for i in range(6):
         a += int(x.axes[i])
-    n, m, rate = x.J_m.shape[1], x.J_b.shape[1], x.rate[0]
+    n, m, rate = x.tool.J_m.shape[1], x.tool.J_b.shape[1], x.rate[0]
     wish, heading, correction, J_m, J_b = np.empty(a), np.empty(a), np.empty(a), np.empty((a, n)), np.empty((a, m))
     error, square, a = np.empty(6), 0.0, 0
-    pose_error(x.goal_position, x.goal_rotation, x.tool_position, x.tool_rotation, error)
+    pose_error(x.goal_position, x.goal_rotation, x.tool.position, x.tool.rotation, error)
     for i in range(6):
         if x.axes[i] == 0.0:
             continue
-        damping = s.velocity_gain * (rate * x.goal_velocity[i] - x.tool_velocity[i])
-        wish[a] = rate * rate * x.goal_acceleration[i] + damping + s.position_gain * error[i] - x.dJ_v[i]
+        damping = s.velocity_gain * (rate * x.goal_velocity[i] - x.tool.twist[i])
+        wish[a] = rate * rate * x.goal_acceleration[i] + damping + s.position_gain * error[i] - x.tool.bias[i]
         heading[a] = x.goal_velocity[i]
         correction[a] = error[i] * (s.position_gain / max(s.velocity_gain, 1.0))
-        J_m[a], J_b[a] = x.J_m[i], x.J_b[i]
+        J_m[a], J_b[a] = x.tool.J_m[i], x.tool.J_b[i]
         square += (error[i] / (TURN if i >= 3 else 1.0)) ** 2
         a += 1
     out.distance[0] = math.sqrt(square)
@@ -412,17 +410,15 @@ def _tool_task(s: Settings, x: Inputs, out: Outputs) -> ToolTask:
 
 
 @inlined_kernel
-def _follow_tool(
-    c: Constants, s: Settings, x: Inputs, coupling: Coupling, particular: Array, motion: Motion, out: Outputs
-) -> None:
+def _follow_tool(c: Constants, s: Settings, x: Inputs, coupling: Coupling, motion: Motion, out: Outputs) -> None:
     """Add the tool goal to the motion, and the posture in the directions that it leaves free."""
     task = _tool_task(s, x, out)
     a, J, space = task.wish.shape[0], task.J_m.copy(), coupling.space
     if coupling.floats and x.absolute[0] > 0.0:
         J -= product(task.J_b, coupling.gives)  # generalized Jacobian
-    asked, norm = task.wish - times(task.J_m, particular), 0.0
+    asked, norm = task.wish - times(task.J_m, motion.particular), 0.0
     if x.absolute[0] > 0.0:
-        asked -= times(task.J_b, base_acceleration(coupling.L, x.H_bm, coupling.load, particular))
+        asked -= times(task.J_b, base_acceleration(coupling.L, x.terms.H_bm, coupling.load, motion.particular))
     for i in range(a):
         for j in range(c.n):
             norm += J[i, j] * J[i, j]
@@ -442,7 +438,7 @@ def _follow_tool(
     if c.bounded:
         felt = times(task.J_m, motion.feedback)
         if x.absolute[0] > 0.0:
-            felt += times(task.J_b, base_acceleration(coupling.L, x.H_bm, np.zeros(c.m), motion.feedback))
+            felt += times(task.J_b, base_acceleration(coupling.L, x.terms.H_bm, np.zeros(c.m), motion.feedback))
         motion.feedback[:] -= times(back, felt)
         if s.posture_gain > 0.0:
             left = motion.feedback.copy()

@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from flexarm_core.compiled import kernel, pack, views
+from flexarm_core.reaction_null_space.vibration.arm_dynamics import Terms, ToolMotion
 from flexarm_core.reaction_null_space.vibration.base_selection import BaseSelection
 from flexarm_core.reaction_null_space.vibration.config import LAWS, VibrationControllerConfig
 from flexarm_core.robot.arm_model import ArmModel
@@ -102,24 +103,13 @@ class Inputs(NamedTuple):
     # wanted, smallest and largest rate change r' of the path clock [1/s]
     rate_change: Annotated[Array, 3]
     approach_time: Annotated[Array, 1]  # time in which a velocity limit is approached [s]
-    H_b: Annotated[Array, "m", "m"]
-    H_bm: Annotated[Array, "m", "n"]
-    H_m: Annotated[Array, "n", "n"]
-    c_b: Annotated[Array, "m"]
-    c_m: Annotated[Array, "n"]
-    dH_bm_qd: Annotated[Array, "m"]
-    weight: Annotated[Array, "m"]  # gravity terms of the base rows
+    terms: Terms
     position: Annotated[Array, "n"]  # joint positions at which the law is evaluated
     velocity: Annotated[Array, "n"]  # joint velocities at which the law is evaluated
     carrying: Annotated[Array, "n"]  # accelerations by which joint servos carry an unknown load
     lacking: Annotated[Array, "n"]  # estimated acceleration deficits due to an unknown load of joints without servos
     base_lacking: Annotated[Array, "m"]  # estimated forces on the base that the model does not contain
-    tool_position: Annotated[Array, 3]  # tool at ``position``
-    tool_rotation: Annotated[Array, 3, 3]
-    tool_velocity: Annotated[Array, 6]
-    dJ_v: Annotated[Array, 6]
-    J_m: Annotated[Array, 6, "n"]
-    J_b: Annotated[Array, 6, "m"]
+    tool: ToolMotion  # at ``position``
 
 
 view_inputs = views(Inputs, "n", "m")
@@ -181,7 +171,14 @@ class Outputs(NamedTuple):
     bounding: Annotated[Array, 4]
 
 
-view_outputs = views(Outputs, "n", "m", "k")
+class Sample(NamedTuple):
+    """One sample of the law."""
+
+    inputs: Inputs
+    outputs: Outputs
+
+
+view_sample = views(Sample, "n", "m", "k")
 
 
 def base_bandwidth(config: VibrationControllerConfig, rests: bool = False) -> float:
@@ -194,7 +191,7 @@ def base_bandwidth(config: VibrationControllerConfig, rests: bool = False) -> fl
 @kernel
 def are_finite(inputs: Array, n: int, m: int) -> bool:
     """Return whether all inputs that the caller writes are finite; they precede those that the step computes."""
-    total, computed = 0.0, view_inputs(inputs, n, m).H_b
+    total, computed = 0.0, view_inputs(inputs, n, m).terms.H_b
     for i in range((computed.ctypes.data - inputs.ctypes.data) // 8):
         total += 0.0 * inputs[i]
     return total == 0.0

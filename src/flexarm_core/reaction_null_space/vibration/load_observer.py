@@ -42,9 +42,7 @@ def forget(load: Observed) -> None:
 
 
 @inlined_kernel
-def find(
-    load: Observed, position: Array, velocity: Array, bandwidth: float, most: Array, dt: float, begins: float
-) -> None:
+def find(load: Observed, position: Array, velocity: Array, bandwidth: float, most: Array) -> None:
     """Estimate the load (k,) from the measured motion, limited to ``most`` (k,).
 
     Args:
@@ -53,13 +51,9 @@ def find(
         velocity: (k,) measured velocities [rad/s | m/s].
         bandwidth: bandwidth w [rad/s].
         most: (k,) largest deficits [rad/s^2 | m/s^2].
-        dt: time over which the expected motion is integrated next [s].
-        begins: BEGINS; 0: the deficit counts wholly from the beginning.
     """
     w, first = bandwidth, load.known[0] == 0.0
     load.known[0] = max(load.known[0], 1.0)
-    age = w * (load.known[0] - 1.0)
-    share = age / begins if age < begins else 1.0
     for i in range(position.shape[0]):
         if first:
             load.position[i], load.velocity[i] = position[i], velocity[i]
@@ -67,6 +61,22 @@ def find(
         if abs(found) > most[i]:
             found = min(max(found, -most[i]), most[i])
             load.position[i], load.velocity[i] = position[i] + found / (w * w), velocity[i]
+        load.lacking[i] = found
+
+
+@inlined_kernel
+def begin_gently(load: Observed, bandwidth: float, dt: float) -> None:
+    """After :func:`find`: let the estimate count by degrees, and correct the expected motion by the rest over ``dt``.
+
+    Args:
+        load: the estimate.
+        bandwidth: bandwidth w [rad/s].
+        dt: time over which the expected motion is integrated next [s].
+    """
+    age = bandwidth * (load.known[0] - 1.0)
+    share = age / BEGINS if age < BEGINS else 1.0
+    for i in range(load.lacking.shape[0]):
+        found = load.lacking[i]
         load.lacking[i] = share * found
         corrected = (found - load.lacking[i]) * dt
         load.position[i] -= 0.5 * corrected * dt

@@ -19,6 +19,7 @@ base reaction if the joints had no coupling momentum. (4) Efforts that still exc
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,45 +35,41 @@ NO_LIMIT = -1.0  # nothing holds a motion back
 KINDS = ("position", "velocity", "effort")  # limit i holds a motion back: joint i % n, kind i // n
 
 
-@inlined_kernel
-def acceleration_box(
-    position: Array, velocity: Array, limits: Array, inertia: Array, bias: Array, lacking: Array, time: float,
-    low: Array, high: Array,
-) -> None:  # fmt: skip
-    """Compute acceleration bounds (n,) that keep every joint within its limits; always ``low <= high``.
+class LimitedJoints(NamedTuple):
+    """Joints, their limits, and what their motors do."""
 
-    Args:
-        position: (n,) joint positions [rad | m].
-        velocity: (n,) joint velocities [rad/s | m/s].
-        limits: (4, n) lower and upper position, velocity, effort; infinite where there is no limit.
-        inertia: (n, n) E, effort per joint acceleration.
-        bias: (n,) e, effort at zero joint acceleration.
-        lacking: (n,) joint acceleration deficits that remain uncompensated.
-        time: t, within which a velocity limit is approached [s].
-        low: (n,) output: lower bounds.
-        high: (n,) output: upper bounds.
-    """
-    for i in range(position.shape[0]):
-        up, down, braking = _fastest(position, velocity, limits, inertia, bias, time, i)
-        high[i] = max((up - velocity[i]) / time, -2.0 * braking) + lacking[i]
-        low[i] = min((-down - velocity[i]) / time, 2.0 * braking) + lacking[i]
+    position: Array  # (n,) joint positions [rad | m]
+    velocity: Array  # (n,) joint velocities [rad/s | m/s]
+    limits: Array  # (4, n) lower and upper position, velocity, effort; infinite where there is no limit
+    inertia: Array  # (n, n) E, effort per joint acceleration
+    bias: Array  # (n,) e, effort at zero joint acceleration
+    lacking: Array  # (n,) joint acceleration deficits that remain uncompensated
+    time: float  # t, within which a velocity limit is approached [s]
+
+
+@inlined_kernel
+def acceleration_box(joints: LimitedJoints, low: Array, high: Array) -> None:
+    """Compute acceleration bounds (n,) that keep every joint within its limits; always ``low <= high``."""
+    for i in range(joints.position.shape[0]):
+        up, down, braking = _fastest(joints, i)
+        high[i] = max((up - joints.velocity[i]) / joints.time, -2.0 * braking) + joints.lacking[i]
+        low[i] = min((-down - joints.velocity[i]) / joints.time, 2.0 * braking) + joints.lacking[i]
 
 
 @kernel
-def _fastest(
-    position: Array, velocity: Array, limits: Array, inertia: Array, bias: Array, time: float, i: int
-) -> tuple[float, float, float]:
+def _fastest(joints: LimitedJoints, i: int) -> tuple[float, float, float]:
     """Return the largest velocities of joint i, up and down, and the deceleration that it counts on."""
+    position, limits = joints.position[i], joints.limits
     up = down = MARGIN * limits[2, i]
     braking = limits[2, i] / STOP_TIME
     if limits[3, i] < np.inf:
-        spare = max(limits[3, i] - abs(bias[i]), 0.1 * limits[3, i])
-        braking = min(braking, EFFORT_SHARE * spare / inertia[i, i])
+        spare = max(limits[3, i] - abs(joints.bias[i]), 0.1 * limits[3, i])
+        braking = min(braking, EFFORT_SHARE * spare / joints.inertia[i, i])
     if braking < np.inf:
-        ahead = velocity[i] * time  # distance traveled until the velocity is within its bound
+        ahead = joints.velocity[i] * joints.time  # distance traveled until the velocity is within its bound
         kept = min(DISTANCE, SHARE * (limits[1, i] - limits[0, i]))
-        up = min(up, math.sqrt(braking * max(limits[1, i] - kept - position[i] - max(ahead, 0.0), 0.0)))
-        down = min(down, math.sqrt(braking * max(position[i] - kept - limits[0, i] + min(ahead, 0.0), 0.0)))
+        up = min(up, math.sqrt(braking * max(limits[1, i] - kept - position - max(ahead, 0.0), 0.0)))
+        down = min(down, math.sqrt(braking * max(position - kept - limits[0, i] + min(ahead, 0.0), 0.0)))
     return up, down, braking
 
 
@@ -103,13 +100,10 @@ def _rows(inertia: Array, a: Array) -> Array:
 
 
 @allocating_kernel
-def _holder(
-    acceleration: Array, inertia: Array, bias: Array, position: Array, velocity: Array, limits: Array, time: float,
-    low: Array, high: Array,
-) -> float:  # fmt: skip
+def _holder(acceleration: Array, joints: LimitedJoints, low: Array, high: Array) -> float:
     """Return the limit that leaves least room beside an acceleration (n,), as in ``KINDS``."""
     n, found, least = acceleration.shape[0], 0, np.inf
-    rows = _rows(inertia, acceleration)
+    rows = _rows(joints.inertia, acceleration)
     for i in range(2 * n):
         room = min(high[i] - rows[i], rows[i] - low[i]) / max(abs(rows[i]), 1.0)
         if room < least:
@@ -117,27 +111,14 @@ def _holder(
     if found >= n:
         return float(n + found)
     upward = high[found] - rows[found] < rows[found] - low[found]
-    up, down, _ = _fastest(position, velocity, limits, inertia, bias, time, found)
-    allowed, speed = (up, velocity[found]) if upward else (down, -velocity[found])
-    return float(found if max(allowed, speed) < MARGIN * limits[2, found] else n + found)
+    up, down, _ = _fastest(joints, found)
+    allowed, speed = (up, joints.velocity[found]) if upward else (down, -joints.velocity[found])
+    return float(found if max(allowed, speed) < MARGIN * joints.limits[2, found] else n + found)
 
 
 @inlined_kernel
 def bound_motion(
-    acceleration: Array,
-    along: Array,
-    feedback: Array,
-    bias_motion: Array,
-    inertia: Array,
-    bias: Array,
-    position: Array,
-    velocity: Array,
-    limits: Array,
-    lacking: Array,
-    time: float,
-    wanted: float,
-    least: float,
-    most: float,
+    acceleration: Array, along: Array, feedback: Array, quiet: Array, joints: LimitedJoints, rate_change: Array
 ) -> tuple[float, float, float, float]:
     """Bring an acceleration within the limits; see the module docstring.
 
@@ -145,24 +126,23 @@ def bound_motion(
         acceleration: (n,) input: acceleration a of the law; output: bounded acceleration.
         along: (n,) d, joint acceleration per unit of r'.
         feedback: (n,) f, joint acceleration due to the base feedback.
-        bias_motion: (n,) ``-A^+ S dH_bm qd``, added to braking so that it causes no base reaction.
-        inertia: (n, n) E, effort per joint acceleration.
-        bias: (n,) e, effort at zero joint acceleration.
-        position: (n,) joint positions.
-        velocity: (n,) joint velocities.
-        limits: (4, n), see :func:`acceleration_box`.
-        lacking: (n,), see :func:`acceleration_box`.
-        time: t [s].
-        wanted: r' that the clock requests [1/s].
-        least: smallest r' [1/s].
-        most: largest r' [1/s].
+        quiet: (n,) ``-A^+ S dH_bm qd``, added to braking so that it causes no base reaction.
+        joints: the joints.
+        rate_change: (3,) r' that the clock requests, smallest and largest r' [1/s].
 
     Returns:
         r', g and s that were applied, and the limit that held the motion back, as in ``KINDS``, or NO_LIMIT.
     """
-    n = acceleration.shape[0]
+    n, limits, inertia, bias, velocity = (
+        acceleration.shape[0],
+        joints.limits,
+        joints.inertia,
+        joints.bias,
+        joints.velocity,
+    )
+    wanted, least, most = rate_change[0], rate_change[1], rate_change[2]
     low, high = np.empty(2 * n), np.empty(2 * n)
-    acceleration_box(position, velocity, limits, inertia, bias, lacking, time, low[:n], high[:n])
+    acceleration_box(joints, low[:n], high[:n])
     for i in range(n):
         low[n + i], high[n + i] = -MARGIN * limits[3, i] - bias[i], MARGIN * limits[3, i] - bias[i]
     rows, way = _rows(inertia, acceleration), _rows(inertia, along)
@@ -173,24 +153,24 @@ def bound_motion(
         acceleration += rate * along
         if rate == wanted:
             return rate, share, mixed, NO_LIMIT
-        return rate, share, mixed, _holder(acceleration, inertia, bias, position, velocity, limits, time, low, high)
+        return rate, share, mixed, _holder(acceleration, joints, low, high)
     rate = least
-    quiet = acceleration + rate * along - feedback
-    rows, way = _rows(inertia, quiet), _rows(inertia, feedback)
+    plain = acceleration + rate * along - feedback
+    rows, way = _rows(inertia, plain), _rows(inertia, feedback)
     first, last = _interval(rows, way, low, high, 0.0, 1.0)
     if first <= last:
-        acceleration[:] = quiet + last * feedback
-        return rate, last, mixed, _holder(acceleration, inertia, bias, position, velocity, limits, time, low, high)
-    gain = 1.0 / time
+        acceleration[:] = plain + last * feedback
+        return rate, last, mixed, _holder(acceleration, joints, low, high)
+    gain = 1.0 / joints.time
     for i in range(n):
         if abs(velocity[i]) * gain > 2.0 * limits[2, i] / STOP_TIME:
             gain = 2.0 * limits[2, i] / STOP_TIME / abs(velocity[i])
-    brake = bias_motion - gain * velocity
-    rows, way = _rows(inertia, brake), _rows(inertia, quiet - brake)
+    brake = quiet - gain * velocity
+    rows, way = _rows(inertia, brake), _rows(inertia, plain - brake)
     first, last = _interval(rows, way, low, high, 0.0, 1.0)
     mixed = last if first <= last else 0.0
-    acceleration[:] = brake + mixed * (quiet - brake)
-    held = _holder(acceleration, inertia, bias, position, velocity, limits, time, low, high)
+    acceleration[:] = brake + mixed * (plain - brake)
+    held = _holder(acceleration, joints, low, high)
     if first > last:  # braking alone exceeds the limits: limit each joint and each motor separately
         acceleration[:] = np.minimum(np.maximum(acceleration, low[:n]), high[:n])
         effort, cut = times(inertia, acceleration), False
