@@ -11,6 +11,7 @@ possible distance of the point from the joint axis, for a prismatic joint 1.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,14 @@ from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.types import Array
 
 MOTION = 5  # length of a joint's row, see ``motion`` in begin_braking
+
+
+class Braking(NamedTuple):
+    """An arm that brakes to rest."""
+
+    links: Array  # (n + 1, 15) links of the chain
+    levers: Array  # (c, n) see build_levers
+    motion: Array  # (n, 5) see begin_braking
 
 
 def build_levers(capsules: Array, links: Array) -> Array:
@@ -94,26 +103,24 @@ def braking_position(motion: Array, x: float, q: Array) -> None:
 
 
 @kernel
-def lever(levers: Array, row: int, last: int, i: int, links: Array, motion: Array) -> float:
+def lever(arm: Braking, row: int, last: int, i: int) -> float:
     """Return the lever of joint i on capsule ``row``, which moves with joint ``last``, with prismatic extension."""
-    if links[i, 12] == PRISMATIC:
+    if arm.links[i, 12] == PRISMATIC:
         return 1.0
-    return levers[row, i] + motion[last, 4] - motion[i, 4]
+    return arm.levers[row, i] + arm.motion[last, 4] - arm.motion[i, 4]  # type: ignore[no-any-return]
 
 
 @kernel
-def whole_reach(levers: Array, row: int, last: int, links: Array, motion: Array) -> float:
+def whole_reach(arm: Braking, row: int, last: int) -> float:
     """Return a bound on the total travel of any point of a capsule's axis [m]."""
     total = 0.0
     for i in range(last + 1):
-        total += lever(levers, row, last, i, links, motion) * whole_way(motion, i)
+        total += lever(arm, row, last, i) * whole_way(arm.motion, i)
     return total
 
 
 @kernel
-def step_bounds(
-    levers: Array, row: int, last: int, links: Array, motion: Array, x: float, y: float, slant: float
-) -> tuple[float, float]:
+def step_bounds(arm: Braking, row: int, last: int, x: float, y: float, slant: float) -> tuple[float, float]:
     r"""Bound the change of the height h of any point of a capsule's axis over a plane, from x to y.
 
     With ``s = 0 ... 1`` over this step: ``|dh/ds| <= sum_j L_j w_j``, with levers L and travels w at the initial
@@ -128,16 +135,16 @@ def step_bounds(
     """
     length, turned, way, bend = y - x, 0.0, 0.0, 0.0
     for j in range(last + 1):
-        w, arm = braking_rate(motion, j, x) * length, lever(levers, row, last, j, links, motion)
-        revolute = links[j, 12] != PRISMATIC
+        w, far = braking_rate(arm.motion, j, x) * length, lever(arm, row, last, j)
+        revolute = arm.links[j, 12] != PRISMATIC
         share = slant if j == 0 and revolute else 1.0
-        way += share * arm * w
-        bend += 2.0 * arm * w * turned
+        way += share * far * w
+        bend += 2.0 * far * w * turned
         if revolute:
-            bend += share * arm * w * w
+            bend += share * far * w * w
             turned += share * w
         if length > 1.0 and w > 0.0:
-            bend += share * arm * motion[j, 2] * length * length
+            bend += share * far * arm.motion[j, 2] * length * length
     return way, bend
 
 

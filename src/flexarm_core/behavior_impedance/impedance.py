@@ -15,6 +15,8 @@ so that no linear system larger than ``M`` is solved.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from flexarm_core.behavior_impedance.motion_space import solve
@@ -29,20 +31,27 @@ POLE, RESIDUE = float(_roots[_real].real), float(_residues[_real].real)
 POLES, RESIDUES = complex(_roots[_pair]), complex(_residues[_pair])
 
 
+class System(NamedTuple):
+    """Matrices (k, k) of ``M V' + B V + S y = f``."""
+
+    M: Array  # inertia; zero for a law without inertia
+    B: Array  # damping
+    S: Array  # stiffness
+
+
 @allocating_kernel
-def propagate(M: Array, B: Array, S: Array, h: float, momentum: Array, force: Array, V: Array, y: Array) -> None:
+def propagate(system: System, h: float, momentum: Array, force: Array, V: Array, y: Array) -> None:
     """Compute velocities and displacements at the end of an interval, for several right-hand sides at once.
 
     Args:
-        M: (k, k) inertia; zero for a law without inertia.
-        B: (k, k) damping.
-        S: (k, k) stiffness.
+        system: matrices of the equation.
         h: length of the interval [s].
         momentum: (k, m) initial momentum ``M V0``.
         force: (k, m) force, constant over the interval.
         V: (k, m) output: velocity at the end.
         y: (k, m) output: displacement over the interval.
     """
+    M, B, S = system
     k, m = force.shape
     A, X = np.empty((k, k)), np.empty((k, m))
     C, Z = np.empty((k, k), dtype=np.complex128), np.empty((k, m), dtype=np.complex128)

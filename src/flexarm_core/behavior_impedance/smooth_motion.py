@@ -194,16 +194,23 @@ def _fifth_order(r: Array, begun: tuple[float, float]) -> tuple[Array, Array, Ar
     )
 
 
+Motion = tuple[float, float, float]  # value, rate and acceleration
+
+
 @kernel
-def _hermite(h: float, x: float, p0: float, v0: float, a0: float, p1: float, v1: float, a1: float, out: Array) -> None:
-    """Write value, rate and acceleration (3,) at ``x h`` of the fifth-order polynomial with these values at 0 and h."""
+def _hermite(h: float, x: float, begin: Motion, end: Motion) -> Motion:
+    """Return the motion at ``x h`` of the fifth-order polynomial with these motions at 0 and h."""
+    p0, v0, a0 = begin
+    p1, v1, a1 = end
     d = p1 - p0 - h * (v0 + 0.5 * h * a0)
     e = h * (v1 - v0 - h * a0)
     f = h * h * (a1 - a0)
     c3, c4, c5 = 10.0 * d - 4.0 * e + 0.5 * f, -15.0 * d + 7.0 * e - f, 6.0 * d - 3.0 * e + 0.5 * f
-    out[0] = p0 + x * (h * v0 + x * (0.5 * h * h * a0 + x * (c3 + x * (c4 + x * c5))))
-    out[1] = v0 + h * a0 * x + x * x * (3.0 * c3 + x * (4.0 * c4 + x * 5.0 * c5)) / h
-    out[2] = a0 + x * (6.0 * c3 + x * (12.0 * c4 + x * 20.0 * c5)) / (h * h)
+    return (
+        p0 + x * (h * v0 + x * (0.5 * h * h * a0 + x * (c3 + x * (c4 + x * c5)))),
+        v0 + h * a0 * x + x * x * (3.0 * c3 + x * (4.0 * c4 + x * 5.0 * c5)) / h,
+        a0 + x * (6.0 * c3 + x * (12.0 * c4 + x * 20.0 * c5)) / (h * h),
+    )
 
 
 @allocating_kernel
@@ -212,14 +219,12 @@ def _read(table: Array, step: float, time: float, duration: float, out: Array) -
     last = table.shape[0] - 1
     k = min(max(int(time / step), 0), last - 1)
     x = min(max(time / step - k, 0.0), 1.0)
-    value, phi, rate, change = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    phi, rate, change = np.empty(3), np.empty(3), np.empty(3)
     before, after, turn = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
     for i in range(3):
-        _hermite(
-            step, x, table[k, i], table[k, 12 + i], table[k, 18 + i], table[k + 1, i], table[k + 1, 12 + i],
-            table[k + 1, 18 + i], value,
-        )  # fmt: skip
-        out[i], out[12 + i], out[18 + i] = value[0], value[1], value[2]
+        begin = table[k, i], table[k, 12 + i], table[k, 18 + i]
+        end = table[k + 1, i], table[k + 1, 12 + i], table[k + 1, 18 + i]
+        out[i], out[12 + i], out[18 + i] = _hermite(step, x, begin, end)
         for j in range(3):
             before[i, j], after[i, j] = table[k, 3 + 3 * i + j], table[k + 1, 3 + 3 * i + j]
     rotation_error(after, before, turn)
@@ -231,8 +236,8 @@ def _read(table: Array, step: float, time: float, duration: float, out: Array) -
         w1[2] - 0.5 * (turn[0] * w1[1] - turn[1] * w1[0]),
     ])  # fmt: skip
     for i in range(3):
-        _hermite(step, x, 0.0, table[k, 15 + i], table[k, 21 + i], turn[i], back[i], table[k + 1, 21 + i], value)
-        phi[i], rate[i], change[i] = value[0], value[1], value[2]
+        begin, end = (0.0, table[k, 15 + i], table[k, 21 + i]), (turn[i], back[i], table[k + 1, 21 + i])
+        phi[i], rate[i], change[i] = _hermite(step, x, begin, end)
     square = phi[0] ** 2 + phi[1] ** 2 + phi[2] ** 2
     a, b = 1.0 - square / 6.0, 0.5 - square / 24.0
     turned = np.empty((3, 3))

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from flexarm_core.behavior_impedance.impedance import propagate
+from flexarm_core.behavior_impedance.impedance import System, propagate
 from flexarm_core.behavior_impedance.layout import Parts, Settings, State
 from flexarm_core.behavior_impedance.wrench.tool_matrices import add_yielding, hold_only, tool_matrices
 from flexarm_core.compiled import inlined_kernel, view
@@ -93,7 +93,7 @@ def respond(
             if columns > 3:
                 force[i, 3 + i] = 1.0
         hold_only(axes, M, B, S, momentum, force)
-        propagate(M, B, S, dt, momentum, force, V, y)
+        propagate(System(M, B, S), dt, momentum, force, V, y)
         if sweep + 1 < passes:
             for i in range(3):
                 mid[i] = phi[i]

@@ -7,13 +7,13 @@ import pytest
 from law_cases import definite
 from scipy.linalg import expm
 
-from flexarm_core.behavior_impedance.impedance import propagate
+from flexarm_core.behavior_impedance.impedance import System, propagate
 
 
 def step(M, B, S, h, V, f):
     """Velocity and displacement after one interval."""
     out, y = np.empty((len(V), 1)), np.empty((len(V), 1))
-    propagate(M, B, S, h, (M @ V)[:, None].copy(), f[:, None].copy(), out, y)
+    propagate(System(M, B, S), h, (M @ V)[:, None].copy(), f[:, None].copy(), out, y)
     return out[:, 0], y[:, 0]
 
 
@@ -120,7 +120,7 @@ def test_several_forces_at_once_are_each_as_if_alone():
     M, B, K = oscillator(rng)
     V0, F = rng.normal(size=(6, 4)), rng.normal(size=(6, 4))
     V, y = np.empty((6, 4)), np.empty((6, 4))
-    propagate(M, B, K, 0.002, M @ V0, F, V, y)
+    propagate(System(M, B, K), 0.002, M @ V0, F, V, y)
     for c in range(4):
         alone = step(M, B, K, 0.002, V0[:, c].copy(), F[:, c].copy())
         assert np.allclose(V[:, c], alone[0], rtol=1e-12) and np.allclose(y[:, c], alone[1], rtol=1e-12)

@@ -46,7 +46,7 @@ def segment_distance(placed: Array, row: int, obstacles: Array, k: int, steadine
     dx, dy, dz = placed[row, 3] - ax, placed[row, 4] - ay, placed[row, 5] - az
     ax, ay, az = ax - obstacles[k, 1], ay - obstacles[k, 2], az - obstacles[k, 3]
     if obstacles[k, 0] == SPHERE:
-        return _to_sphere(ax, ay, az, dx, dy, dz, obstacles[k, 13])
+        return _to_sphere((ax, ay, az), (dx, dy, dz), obstacles[k, 13])
     if obstacles[k, 0] == HALF_SPACE:
         nx, ny, nz = obstacles[k, 6], obstacles[k, 9], obstacles[k, 12]
         rise = nx * dx + ny * dy + nz * dz
@@ -71,8 +71,10 @@ def segment_distance(placed: Array, row: int, obstacles: Array, k: int, steadine
 
 
 @kernel
-def _to_sphere(ax: float, ay: float, az: float, dx: float, dy: float, dz: float, radius: float) -> Nearest:
+def _to_sphere(a: tuple[float, ...], d: tuple[float, ...], radius: float) -> Nearest:
     """Compute the signed distance of the segment ``a + t d`` to a sphere centered at the origin."""
+    ax, ay, az = a
+    dx, dy, dz = d
     square = dx * dx + dy * dy + dz * dz
     t = min(max(-(ax * dx + ay * dy + az * dz) / square, 0.0), 1.0) if square > 0.0 else 0.0
     x, y, z = ax + t * dx, ay + t * dy, az + t * dz

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from flexarm_core.behavior_impedance.avoidance.distances import segment_distance
 from flexarm_core.behavior_impedance.avoidance.obstacles import HALF_SPACE, WIDTH, Obstacle, pack
 from flexarm_core.behavior_impedance.braking import (
     MOTION,
+    Braking,
     begin_braking,
     braking_position,
     build_levers,
@@ -35,12 +37,12 @@ from flexarm_core.behavior_impedance.braking import (
     whole_reach,
 )
 from flexarm_core.behavior_impedance.motion_space import arm_kinematics
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import inlined_kernel, kernel, views
 from flexarm_core.entrance import finite, number
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.limits import MotionLimits
-from flexarm_core.robot.kinematic_chain import PLACE, RATIO
+from flexarm_core.robot.kinematic_chain import COLUMNS, PLACE, RATIO
 from flexarm_core.types import Array
 
 RESOLUTION = 1e-3  # [m] length below which a step is not halved
@@ -80,7 +82,7 @@ class ObstacleGuard:
         self._spread = None if chain.moving == chain.joint_names else chain.spread
         self._links = chain.links if self._spread is None else chain.free_links
         self._levers, self._names = build_levers(capsules, self._links), shape.links
-        # Last column: radius of the bounding sphere of a capsule, about the middle of its axis.
+        self._limits: Array | None = None  # in the memory
         self._capsules = np.column_stack((capsules, middles + capsules[:, 7]))
         self.set_limits(limits)
         self.set_obstacles(obstacles, margin)
@@ -100,6 +102,8 @@ class ObstacleGuard:
             ratio = np.abs(self._chain.links[:-1, RATIO])
             acceleration = np.where(ratio > 0.0, ratio, 1.0) * acceleration
         self._acceleration = acceleration
+        if self._limits is not None:
+            self._limits[:] = acceleration
 
     def set_obstacles(self, obstacles: Sequence[Obstacle], margin: float | Sequence[float] = 0.0) -> None:
         """Replace the obstacles between two samples.
@@ -113,10 +117,14 @@ class ObstacleGuard:
         if margins.shape != (len(table),) or not ((margins >= 0.0) & np.isfinite(margins)).all():
             raise ConfigError(f"margins must be >= 0 m and finite, one or {len(table)} of them, got {margin}")
         self._obstacles = tuple(obstacle.name for obstacle in obstacles)
-        # Last columns: margin, and radius of the bounding sphere of a sphere or box, about its position.
-        self._table = np.column_stack((table, margins, np.linalg.norm(table[:, 13:], axis=1)))
-        n, c = len(self._links) - 1, len(self._capsules)
-        self._work = np.zeros((1 + MOTION + 12 + 6) * n + 12 + 12 * c + PAIR * c * len(table))
+        rows = np.column_stack((table, margins, np.linalg.norm(table[:, 13:], axis=1)))
+        n, c, m = len(self._links) - 1, len(self._capsules), len(table)
+        self._memory = np.zeros(view_guard.size(n, c, m))
+        self._memory[:3] = n, c, m
+        guard: Guard = view_guard(self._memory)
+        guard.acceleration[:], guard.links[:], guard.levers[:] = self._acceleration, self._links, self._levers
+        guard.capsules[:], guard.obstacles[:] = self._capsules, rows
+        self._limits = guard.acceleration
 
     def admits(self, position: Array, velocity: Array, dt: float) -> bool:
         """Return whether the arm reaches a commanded state, and can brake from it, without getting too close.
@@ -135,19 +143,7 @@ class ObstacleGuard:
         position, velocity = finite("position", position, n), finite("velocity", velocity, n)
         if not self._obstacles:
             return True
-        return bool(
-            _admits(
-                self._moving(position),
-                self._moving(velocity),
-                self._acceleration,
-                self._links,
-                self._capsules,
-                self._table,
-                self._levers,
-                self._work,
-                number("dt", dt),
-            )
-        )
+        return bool(_admits(self._moving(position), self._moving(velocity), number("dt", dt), self._memory))
 
     def _moving(self, driven: Array) -> Array:
         """Return positions or velocities of all moving joints (k,) for those of the driven ones (n,)."""
@@ -162,26 +158,48 @@ class ObstacleGuard:
         q = self._moving(finite("position", position, self._chain.n))
         if not self._obstacles or not self._names:
             return math.inf, "", ""
-        distance, row, k = _least_distance(q, self._links, self._capsules, self._table, self._work)
+        distance, row, k = _least_distance(q, self._memory)
         return float(distance), self._names[row], self._obstacles[k]
 
 
-@kernel
-def _place(q: Array, links: Array, capsules: Array, work: Array, placed: Array) -> None:
+class Guard(NamedTuple):
+    """What is checked, and work memory."""
+
+    n: int  # number of moving joints
+    c: int  # number of capsules
+    m: int  # number of obstacles
+    acceleration: Annotated[Array, "n"]  # acceleration limits
+    links: Annotated[Array, "n + 1", COLUMNS]  # of the chain
+    levers: Annotated[Array, "c", "n"]  # see build_levers
+    # capsules, and radius of the bounding sphere of a capsule, about the middle of its axis
+    capsules: Annotated[Array, "c", 9]
+    # obstacles, their margins, and radius of the bounding sphere of a sphere or box, about its position
+    obstacles: Annotated[Array, "m", WIDTH + 2]
+    q: Annotated[Array, "n"]
+    motion: Annotated[Array, "n", MOTION]  # see begin_braking
+    frames: Annotated[Array, "n + 1", 12]  # see arm_kinematics
+    J: Annotated[Array, 6, "n"]
+    here: Annotated[Array, "c", 6]  # end points of the capsules at the beginning of a step [m]
+    there: Annotated[Array, "c", 6]  # and at its end
+    pairs: Annotated[Array, "c * m", PAIR]
+
+
+view_guard = views(Guard)
+
+
+@inlined_kernel
+def _place(g: Guard, q: Array, placed: Array) -> None:
     """Write the end points of the capsules at joint positions ``q`` (n,) into ``placed`` (c, 6) [m]."""
-    n = q.shape[0]
-    begin = (1 + MOTION) * n
-    frames = view(work, begin, (n + 1, 12))
-    arm_kinematics(links, q, frames, view(work, begin + 12 * (n + 1), (6, n)))
-    place_capsules(capsules, frames, placed)
+    arm_kinematics(g.links, q, g.frames, g.J)
+    place_capsules(g.capsules, g.frames, placed)
 
 
 @kernel
-def _least_distance(q: Array, links: Array, capsules: Array, obstacles: Array, work: Array) -> tuple[float, int, int]:
-    """Return the smallest distance [m] and the indices of its capsule and obstacle."""
-    n, c = q.shape[0], capsules.shape[0]
-    placed = view(work, (MOTION + 19) * n + 12, (c, 6))
-    _place(q, links, capsules, work, placed)
+def _least_distance(q: Array, memory: Array) -> tuple[float, int, int]:
+    """Return the smallest distance [m] and the indices of its capsule and obstacle; ``memory``: see :class:`Guard`."""
+    g = view_guard(memory)
+    c, placed, capsules, obstacles = g.c, g.here, g.capsules, g.obstacles
+    _place(g, q, placed)
     least, row, nearest = math.inf, 0, 0
     for i in range(c):
         for k in range(obstacles.shape[0]):
@@ -210,13 +228,11 @@ def _set_plane(placed: Array, capsules: Array, obstacles: Array, links: Array, p
 
 
 @kernel
-def _near_pairs(
-    placed: Array, capsules: Array, obstacles: Array, levers: Array, links: Array, motion: Array, pairs: Array
-) -> int:
+def _near_pairs(placed: Array, capsules: Array, obstacles: Array, arm: Braking, pairs: Array) -> int:
     """Write the pairs that could come closer than the margin during the motion into ``pairs``; return their number."""
     count = 0
     for i in range(capsules.shape[0]):
-        reach = whole_reach(levers, i, int(capsules[i, 0]), links, motion)
+        reach = whole_reach(arm, i, int(capsules[i, 0]))
         for k in range(obstacles.shape[0]):
             if obstacles[k, 0] != HALF_SPACE:
                 near, square = capsules[i, 8] + obstacles[k, WIDTH + 1] + obstacles[k, WIDTH] + reach, 0.0
@@ -225,7 +241,7 @@ def _near_pairs(
                 if square > near * near:
                     continue
             pairs[count, 0], pairs[count, 1] = i, k
-            clearance = _set_plane(placed, capsules, obstacles, links, pairs[count])
+            clearance = _set_plane(placed, capsules, obstacles, arm.links, pairs[count])
             if clearance <= reach:
                 pairs[count, 6] = min(clearance, 0.0) - ROUNDING
                 count += 1
@@ -249,30 +265,25 @@ def _lowest(pair: Array, here: Array, there: Array, bend: float) -> float:
 
 
 @kernel
-def _admits(
-    position: Array, velocity: Array, acceleration: Array, links: Array, capsules: Array, obstacles: Array, levers:
-        Array,
-    work: Array, dt: float,
-) -> bool:  # fmt: skip
-    """See :meth:`ObstacleGuard.admits`."""
-    n, c = position.shape[0], capsules.shape[0]
-    q, motion, begin = view(work, 0, (n,)), view(work, n, (n, MOTION)), (MOTION + 19) * n + 12
-    here, there = view(work, begin, (c, 6)), view(work, begin + 6 * c, (c, 6))
-    pairs = view(work, begin + 12 * c, (c * obstacles.shape[0], PAIR))
-    end = begin_braking(position, velocity, acceleration, links, dt, motion)
+def _admits(position: Array, velocity: Array, dt: float, memory: Array) -> bool:
+    """See :meth:`ObstacleGuard.admits`; ``memory``: see :class:`Guard`."""
+    g = view_guard(memory)
+    q, motion, links, capsules, obstacles, pairs = g.q, g.motion, g.links, g.capsules, g.obstacles, g.pairs
+    here, there, arm = g.here, g.there, Braking(links, g.levers, motion)
+    end = begin_braking(position, velocity, g.acceleration, links, dt, motion)
     if end == 0.0:
         return True
     braking_position(motion, 0.0, q)
-    _place(q, links, capsules, work, here)
-    count, x, length = _near_pairs(here, capsules, obstacles, levers, links, motion, pairs), 0.0, end
+    _place(g, q, here)
+    count, x, length = _near_pairs(here, capsules, obstacles, arm, pairs), 0.0, end
     while count > 0 and x < end:
         y = step_end(x, length, end)
         braking_position(motion, y, q)
-        _place(q, links, capsules, work, there)
+        _place(g, q, there)
         clear = True
         for row in range(count):
             i = int(pairs[row, 0])
-            way, bend = step_bounds(levers, i, int(capsules[i, 0]), links, motion, x, y, pairs[row, 7])
+            way, bend = step_bounds(arm, i, int(capsules[i, 0]), x, y, pairs[row, 7])
             if _lowest(pairs[row], here, there, bend) < pairs[row, 6]:
                 if way <= RESOLUTION:
                     return False

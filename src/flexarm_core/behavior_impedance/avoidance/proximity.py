@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from flexarm_core.behavior_impedance.avoidance.avoidance_force import avoidance_
 from flexarm_core.behavior_impedance.avoidance.distances import segment_distance
 from flexarm_core.behavior_impedance.avoidance.obstacles import HALF_SPACE, WIDTH, Obstacle, pack
 from flexarm_core.behavior_impedance.motion_space import arm_kinematics
-from flexarm_core.compiled import kernel, view
+from flexarm_core.compiled import kernel, views
 from flexarm_core.entrance import finite, output
 from flexarm_core.errors import ConfigError
 from flexarm_core.ik_redundancy.chain import Chain
@@ -32,7 +33,6 @@ from flexarm_core.robot.kinematic_chain import KIND, PRISMATIC
 from flexarm_core.types import Array
 
 STEADINESS = 1e-2  # at a distance of 0.2 m the nearest point moves along the axis within a rotation of about 1 degree
-HEAD = 8  # first elements: range, margin, force, damping; least distance, its capsule and obstacle; contact count
 CONTACT = 9  # capsule, obstacle, distance, direction (3), point (3)
 FORCE_UNITS = {"range": "m", "margin": "m", "force": "N", "damping": "N*s/m"}
 
@@ -93,9 +93,13 @@ class Proximity:
         lengths = np.linalg.norm(capsules[:, 4:7] - capsules[:, 1:4], axis=1)
         # Radii of bounding spheres, about the middle of an axis and about the position of a sphere or box.
         extents = (0.5 * lengths + capsules[:, 7], np.linalg.norm(table[:, 13:], axis=1))
-        parts = (self._values, np.zeros(HEAD - 4), self._kinds, capsules.ravel(), table.ravel(), *extents)
-        work = np.zeros(6 * len(capsules) + 2 * CONTACT * len(capsules) * len(table) + len(self._kinds))
-        self._memory = np.concatenate((*parts, work))
+        k, c, m = len(self._kinds), len(capsules), len(table)
+        self._memory = np.zeros(view_near.size(k, c, m))
+        self._memory[:3] = k, c, m
+        near: Near = view_near(self._memory)
+        near.profile[:], near.kinds[:], near.capsules[:], near.obstacles[:] = self._values, self._kinds, capsules, table
+        near.extents[:], near.sizes[:] = extents
+        self._near = near
 
     def frames_of(self, position: Array) -> Array:
         """Return the poses (k + 1, 12) of the moving joints and of the tool at joint positions (n,)."""
@@ -117,7 +121,7 @@ class Proximity:
         frames = finite("frames", frames, len(self._kinds) + 1, 12)
         if not self.obstacles:
             return math.inf
-        return float(find_contacts(frames, self._memory, len(self._kinds), len(self.links), len(self.obstacles)))
+        return float(find_contacts(frames, self._memory))
 
     def avoid(self, frames: Array, velocity: Array, effort: Array, stiffness: Array) -> float:
         """Find the contacts and compute the efforts that keep the arm away.
@@ -137,12 +141,11 @@ class Proximity:
         if not self.obstacles:
             effort[:], stiffness[:] = 0.0, 0.0
             return math.inf
-        sizes = len(self.links), len(self.obstacles)
         G = self._spread
         if G is None:
-            return float(avoid(frames, velocity, self._memory, *sizes, effort, stiffness))
+            return float(avoid(frames, velocity, self._memory, effort, stiffness))
         efforts, stiffnesses = np.empty(k), np.empty((k, k))
-        least = avoid(frames, G @ velocity, self._memory, *sizes, efforts, stiffnesses)
+        least = avoid(frames, G @ velocity, self._memory, efforts, stiffnesses)
         product = G.T @ stiffnesses @ G
         effort[:], stiffness[:] = G.T @ efforts, 0.5 * (product + product.T)  # exactly symmetric
         return float(least)
@@ -152,7 +155,7 @@ class Proximity:
         """Link and obstacle that were nearest to each other at the last update; empty strings without obstacles."""
         if not self.obstacles or not self.links:
             return "", ""
-        return self.links[int(self._memory[5])], self.obstacles[int(self._memory[6])]
+        return self.links[int(self._near.least[1])], self.obstacles[int(self._near.least[2])]
 
     @property
     def contacts(self) -> Array:
@@ -161,31 +164,38 @@ class Proximity:
         Columns: capsule index, obstacle index, distance [m], unit direction (3) from the obstacle to the arm, point (3)
         on the capsule's axis [m]. Direction and point are in the base frame.
         """
-        start = _contacts_begin(len(self._kinds), len(self.links), len(self.obstacles))
-        count = int(self._memory[7])
-        return self._memory[start : start + CONTACT * count].reshape(count, CONTACT).copy()
+        return self._near.contacts[: int(self._near.found[0])].copy()
+
+
+class Near(NamedTuple):
+    """Arm, obstacles and contacts."""
+
+    k: int  # number of moving joints
+    c: int  # number of capsules
+    m: int  # number of obstacles
+    profile: Annotated[Array, 4]  # range, margin, force, damping
+    least: Annotated[Array, 3]  # least distance, its capsule and obstacle
+    found: Annotated[Array, 1]  # number of contacts
+    kinds: Annotated[Array, "k"]  # of the joints
+    capsules: Annotated[Array, "c", 8]
+    obstacles: Annotated[Array, "m", WIDTH]
+    extents: Annotated[Array, "c"]  # radius of the bounding sphere of a capsule, about the middle of its axis
+    sizes: Annotated[Array, "m"]  # and of a sphere or box, about its position
+    placed: Annotated[Array, "c", 6]  # end points of the capsules [m]
+    contacts: Annotated[Array, "2 * c * m", CONTACT]
+    g: Annotated[Array, "k"]  # derivative of a distance with respect to the joints
+
+
+view_near = views(Near)
 
 
 @kernel
-def _contacts_begin(n: int, c: int, m: int) -> int:
-    """Return the index at which the contacts start in the memory."""
-    return HEAD + n + 8 * c + WIDTH * m + c + m + 6 * c
-
-
-@kernel
-def find_contacts(frames: Array, memory: Array, n: int, c: int, m: int) -> float:
-    """Write the contacts of c capsules with m obstacles into the memory; return the least distance."""
-    begin = HEAD + n
-    capsules, obstacles = view(memory, begin, (c, 8)), view(memory, begin + 8 * c, (m, WIDTH))
-    begin += 8 * c + WIDTH * m
-    extents, sizes, placed = (
-        view(memory, begin, (c,)),
-        view(memory, begin + c, (m,)),
-        view(memory, begin + c + m, (c, 6)),
-    )
-    contacts = view(memory, begin + 7 * c + m, (2 * c * m, CONTACT))
+def find_contacts(frames: Array, memory: Array) -> float:
+    """Write the contacts into the memory, see :class:`Near`; return the least distance."""
+    s = view_near(memory)
+    c, m, capsules, obstacles, placed, contacts = s.c, s.m, s.capsules, s.obstacles, s.placed, s.contacts
     place_capsules(capsules, frames, placed)
-    influence, least, count = memory[0], math.inf, 0
+    influence, least, count = s.profile[0], math.inf, 0
     for i in range(c):
         radius = capsules[i, 7]
         mx, my, mz = placed[i, 0] + placed[i, 3], placed[i, 1] + placed[i, 4], placed[i, 2] + placed[i, 5]
@@ -193,13 +203,13 @@ def find_contacts(frames: Array, memory: Array, n: int, c: int, m: int) -> float
             flat = obstacles[k, 0] == HALF_SPACE
             if not flat:
                 x, y, z = 0.5 * mx - obstacles[k, 1], 0.5 * my - obstacles[k, 2], 0.5 * mz - obstacles[k, 3]
-                near = max(influence, least) + extents[i] + sizes[k]
+                near = max(influence, least) + s.extents[i] + s.sizes[k]
                 if x * x + y * y + z * z > near * near:
                     continue
             axis, ux, uy, uz, t = segment_distance(placed, i, obstacles, k, STEADINESS)
             distance = axis - radius
             if distance < least:
-                least, memory[5], memory[6] = distance, i, k
+                least, s.least[1], s.least[2] = distance, i, k
             if distance >= influence:
                 continue
             for end in range(2 if flat else 1):
@@ -215,25 +225,23 @@ def find_contacts(frames: Array, memory: Array, n: int, c: int, m: int) -> float
                     for j in range(3):
                         contact[6 + j] = placed[i, j] + t * (placed[i, 3 + j] - placed[i, j])
                     count += 1
-    memory[4], memory[7] = least, count
+    s.least[0], s.found[0] = least, count
     return least
 
 
 @kernel
-def avoid(frames: Array, velocity: Array, memory: Array, c: int, m: int, effort: Array, stiffness: Array) -> float:
+def avoid(frames: Array, velocity: Array, memory: Array, effort: Array, stiffness: Array) -> float:
     """Compute effort (n,) and stiffness (n, n); return the least distance. See :meth:`Proximity.avoid`."""
     n = velocity.shape[0]
-    least = find_contacts(frames, memory, n, c, m)
-    begin = _contacts_begin(n, c, m)
-    kinds, capsules = view(memory, HEAD, (n,)), view(memory, HEAD + n, (c, 8))
-    contacts, g = view(memory, begin, (2 * c * m, CONTACT)), view(memory, begin + 2 * c * m * CONTACT, (n,))
+    least, near = find_contacts(frames, memory), view_near(memory)
+    kinds, capsules, contacts, g = near.kinds, near.capsules, near.contacts, near.g
     for i in range(n):
         effort[i] = 0.0
         for j in range(n):
             stiffness[i, j] = 0.0
-    for row in range(int(memory[7])):
+    for row in range(int(near.found[0])):
         joints = int(capsules[int(contacts[row, 0]), 0]) + 1
-        f, slope, s = avoidance_force(contacts[row, 2], memory[0], memory[1], memory[2])
+        f, slope, s = avoidance_force(contacts[row, 2], near.profile[0], near.profile[1], near.profile[2])
         ux, uy, uz = contacts[row, 3], contacts[row, 4], contacts[row, 5]
         rate = 0.0
         for i in range(joints):
@@ -245,7 +253,7 @@ def avoid(frames: Array, velocity: Array, memory: Array, c: int, m: int, effort:
                 z = contacts[row, 8] - frames[i, 11]
                 g[i] = zx * (y * uz - z * uy) + zy * (z * ux - x * uz) + zz * (x * uy - y * ux)
             rate += g[i] * velocity[i]
-        f += memory[3] * s * max(0.0, -rate)
+        f += near.profile[3] * s * max(0.0, -rate)
         for i in range(joints):
             effort[i] += f * g[i]
             for j in range(i + 1):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
+from flexarm_core.behavior_impedance.layout import view_parts
 from flexarm_core.behavior_impedance.task_frame import FRAME_SETTINGS, TaskFrame
 from flexarm_core.compiled import allocating_kernel
 from flexarm_core.settings import Setting
@@ -56,30 +57,28 @@ class Dither(Behavior):
         turning = self._frame.angular_velocity(sample)
         _oscillate(
             self._frame.rotation(sample), STILL if turning is None else turning, self._amplitude,
-            r * s, dr * s + r * w * c, ddr * s + 2.0 * dr * w * c - r * w * w * s,
-            out.offset, out.twist, out.acceleration,
+            (r * s, dr * s + r * w * c, ddr * s + 2.0 * dr * w * c - r * w * w * s), out.row, sample.position.size,
         )  # fmt: skip
         out.measure[0] = r
 
 
 @allocating_kernel
 def _oscillate(
-    R: Array, turning: Array, amplitude: Array, x: float, v: float, a: float, offset: Array, twist: Array,
-    acceleration: Array,
-) -> None:  # fmt: skip
+    R: Array, turning: Array, amplitude: Array, wave: tuple[float, float, float], row: Array, n: int
+) -> None:
     """Compute the set-point of an oscillation in rotating axes.
 
     Args:
         R: (3, 3) axes as columns, in base link axes.
         turning: (3,) angular velocity of the axes, in base link axes [rad/s].
         amplitude: (6,) amplitude in these axes [m, rad].
-        x: oscillation value, by which the amplitude is multiplied [1].
-        v: first time derivative of ``x`` [1/s].
-        a: second time derivative of ``x`` [1/s^2].
-        offset: (6,) output [m, rad].
-        twist: (6,) output [m/s, rad/s].
-        acceleration: (6,) output [m/s^2, rad/s^2].
+        wave: what the amplitude is multiplied by, and its first and second time derivatives [1, 1/s, 1/s^2].
+        row: contribution, see :class:`Parts`, which gets offset, twist and acceleration.
+        n: number of joints.
     """
+    x, v, a = wave
+    out = view_parts(row, n)
+    offset, twist, acceleration = out.offset, out.twist, out.acceleration
     u, w, c = np.empty(3), turning, np.empty(3)
     for part in range(0, 6, 3):
         for i in range(3):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -49,27 +50,25 @@ class JointLimits(Behavior):
         self._near = np.array((influence, margin, settings["effort"], settings["damping"]))
         self._nearer = np.array((tool_range, margin, settings["effort"], settings["damping"]))
         self._tool_yields = tool_range > 0.0
-        self._least = np.array((np.inf, 0.0))
+        self._least = math.inf, 0  # smallest distance to a limit, and the index of that joint
 
     def update(self, sample: MotionSample, out: Contribution) -> None:
         """Write the efforts on the joints."""
-        _push(self._ends, self._near, sample.position, sample.velocity, out.effort, out.effort_stiffness, self._least)
+        q, v = sample.position, sample.velocity
+        self._least = _push(self._ends, self._near, q, v, out.effort, out.effort_stiffness)
         if self._tool_yields:
-            _push(
-                self._ends, self._nearer, sample.position, sample.velocity, out.yielding, out.yielding_stiffness,
-                self._least,
-            )  # fmt: skip
+            _push(self._ends, self._nearer, q, v, out.yielding, out.yielding_stiffness)
         out.measure[0] = min(self._least[0], 1e9)
 
     def note(self) -> str:
         """Return the joint that is nearest to a limit, if any is within range."""
         if not self._least[0] < self._near[0]:
             return "nothing near"
-        return f"{self._names[int(self._least[1])]} is {self._least[0]:.3f} from its limit"
+        return f"{self._names[self._least[1]]} is {self._least[0]:.3f} from its limit"
 
 
 @kernel
-def _push(ends: Array, profile: Array, q: Array, v: Array, effort: Array, stiffness: Array, least: Array) -> None:
+def _push(ends: Array, profile: Array, q: Array, v: Array, effort: Array, stiffness: Array) -> tuple[float, int]:
     """Add the avoidance efforts (n,) and their stiffness (n, n); find the joint that is nearest to a limit.
 
     Args:
@@ -79,16 +78,19 @@ def _push(ends: Array, profile: Array, q: Array, v: Array, effort: Array, stiffn
         v: (n,) joint velocities [rad/s | m/s].
         effort: (n,) efforts, added to [N*m | N].
         stiffness: (n, n) stiffness, added to.
-        least: (2,) output: smallest distance to a limit [rad | m] and the index of that joint.
+
+    Returns:
+        Smallest distance to a limit [rad | m] and the index of that joint.
     """
-    least[0] = np.inf
+    least, nearest = math.inf, 0
     for i in range(q.shape[0]):
         for side in range(2):
             sign = 1.0 if side == 0 else -1.0
             distance = sign * (q[i] - ends[side, i])
-            if distance < least[0]:
-                least[0], least[1] = distance, i
+            if distance < least:
+                least, nearest = distance, i
             if distance < profile[0]:
                 f, slope, s = avoidance_force(distance, profile[0], profile[1], profile[2])
                 effort[i] += sign * (f + profile[3] * s * max(0.0, -sign * v[i]))
                 stiffness[i, i] += slope
+    return least, nearest

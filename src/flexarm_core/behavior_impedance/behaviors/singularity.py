@@ -56,7 +56,8 @@ class Singularity(Behavior):
         self._free_links, k = chain.free_links, len(chain.moving)
         self._frames, self._free = np.empty((k + 1, 12)), np.empty((6, k))  # of the joints that move, all of them free
         self._scales = np.array(settings["axes"], dtype=float) * np.repeat((1.0, arm.length_scale), 3)
-        self._near, self._nearer = (influence, margin, settings["force"]), (tool_range, margin, settings["force"])
+        self._near, self._nearer = (np.array((far, margin, settings["force"])) for far in (influence, tool_range))
+        self._farthest = max(influence, tool_range)
         self._gradient, self._least = np.zeros(arm.chain.n), math.inf
 
     def update(self, sample: MotionSample, out: Contribution) -> None:
@@ -67,11 +68,11 @@ class Singularity(Behavior):
             arm_kinematics(self._free_links, self._spread @ sample.position, frames, free)
         self._least = least_singular_value(sample.J, free, frames, self._links, self._scales, gradient)
         out.measure[0] = self._least
-        if self._least >= max(self._near[0], self._nearer[0]):
+        if self._least >= self._farthest:
             return
-        _push(self._least, *self._near, gradient, out.effort, out.effort_stiffness)
+        _push(self._least, self._near, gradient, out.effort, out.effort_stiffness)
         if self._least < self._nearer[0]:
-            _push(self._least, *self._nearer, gradient, out.yielding, out.yielding_stiffness)
+            _push(self._least, self._nearer, gradient, out.yielding, out.yielding_stiffness)
 
     def note(self) -> str:
         """Return the smallest singular value."""
@@ -79,11 +80,12 @@ class Singularity(Behavior):
 
 
 @kernel
-def _push(
-    least: float, influence: float, margin: float, force: float, gradient: Array, effort: Array, stiffness: Array
-) -> None:
-    """Write the avoidance effort (n,) along a gradient (n,), and its stiffness (n, n)."""
-    f, slope, _ = avoidance_force(least, influence, margin, force)
+def _push(least: float, profile: Array, gradient: Array, effort: Array, stiffness: Array) -> None:
+    """Write the avoidance effort (n,) along a gradient (n,), and its stiffness (n, n).
+
+    ``profile`` (3,): range, margin and force.
+    """
+    f, slope, _ = avoidance_force(least, profile[0], profile[1], profile[2])
     for i in range(gradient.shape[0]):
         effort[i] = f * gradient[i]
         for j in range(gradient.shape[0]):

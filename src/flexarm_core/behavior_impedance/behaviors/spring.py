@@ -10,6 +10,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from flexarm_core.behavior_impedance.behavior import Arm, Behavior, Contribution, MotionSample
+from flexarm_core.behavior_impedance.layout import view_parts
 from flexarm_core.behavior_impedance.task_frame import FRAME_SETTINGS, TaskFrame
 from flexarm_core.compiled import kernel
 from flexarm_core.errors import ConfigError
@@ -71,19 +72,19 @@ class Spring(Behavior):
         error = np.empty(6)
         error[:3] = self._position - sample.tool_position
         rotation_error(self._rotation, sample.tool_rotation, error[3:])
-        out.measure[0] = _pull(
-            self._frame.rotation(sample), self._table, error, sample.tool_twist, out.force, out.stiffness, out.damping
-        )
+        axes = self._frame.rotation(sample)
+        out.measure[0] = _pull(axes, self._table, error, sample.tool_twist, out.row, sample.position.size)
 
 
 @kernel
-def _pull(
-    R: Array, table: Array, error: Array, twist: Array, force: Array, stiffness: Array, damping: Array
-) -> float:  # fmt: skip
-    """Write force (6,), stiffness and damping (6, 6) of a spring in the axes ``R`` (3, 3); return its extension [m].
+def _pull(R: Array, table: Array, error: Array, twist: Array, row: Array, n: int) -> float:
+    """Write force, stiffness and damping of a spring in the axes ``R`` (3, 3); return its extension [m].
 
-    The rows of ``table`` (3, 6) are stiffness, damping, and the limits: largest force and torque, then zeros.
+    The rows of ``table`` (3, 6) are stiffness, damping, and the limits: largest force and torque, then zeros. ``row``
+    is the contribution for n joints, see :class:`Parts`.
     """
+    part_of = view_parts(row, n)
+    force, stiffness, damping = part_of.force, part_of.stiffness, part_of.damping
     for part in range(0, 6, 3):
         square = 0.0
         for i in range(3):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from flexarm_core.behavior_impedance.wrench.tool_calibration import ToolCalibration
-from flexarm_core.compiled import allocating_kernel, kernel
+from flexarm_core.compiled import allocate, allocating_kernel, kernel, views
 from flexarm_core.entrance import finite, number
 from flexarm_core.errors import ConfigError, InputError, RobotDescriptionError
 from flexarm_core.ik_redundancy.chain import Chain, tool_kinematics
@@ -26,9 +27,6 @@ class ToolWrench:
 
     Attributes:
         frame: link in whose axes and at whose origin the sensor measures.
-        mass: mass outboard of the sensor [kg].
-        center_of_mass: (3,) center of that mass in the sensor frame [m].
-        bias: (6,) reading without any load, in sensor axes [N, N*m].
         sign: ``s`` of the convention.
     """
 
@@ -72,7 +70,11 @@ class ToolWrench:
         if convention not in CONVENTIONS:
             raise ConfigError(f"wrench convention '{convention}' is unknown; valid: {', '.join(CONVENTIONS)}")
         self.sign = 1.0 if convention == CONVENTIONS[0] else -1.0
-        self._rotation, self._offset = np.ascontiguousarray(placed[:3, :3]), np.ascontiguousarray(placed[:3, 3])
+        self._memory: Array
+        self._sensor: Sensor
+        self._memory, self._sensor = allocate(view_sensor)
+        self._rotation, self._sensor.sign[0] = self._sensor.mounted, self.sign
+        self._rotation[:], self._sensor.offset[:] = placed[:3, :3], placed[:3, 3]
         self._chain = chain
         self.mass, self.center_of_mass = _load_outboard(description, self.frame)
         if mass is not None:
@@ -86,8 +88,34 @@ class ToolWrench:
                 raise ConfigError(
                     f"center_of_mass of the tool must be three finite numbers [m], got {center_of_mass!r}"
                 ) from error
-        self.bias = np.zeros(6)
         self.external(np.zeros(chain.n), np.zeros(6), np.zeros(3))  # load the compiled code now
+
+    @property
+    def bias(self) -> Array:
+        """Reading (6,) without load and without external wrench, in sensor axes [N, N*m]."""
+        return self._sensor.bias.copy()
+
+    @bias.setter
+    def bias(self, bias: Array) -> None:
+        self._sensor.bias[:] = bias
+
+    @property
+    def mass(self) -> float:
+        """Mass outboard of the sensor [kg]."""
+        return self._sensor.mass.item()
+
+    @mass.setter
+    def mass(self, mass: float) -> None:
+        self._sensor.mass[0] = mass
+
+    @property
+    def center_of_mass(self) -> Array:
+        """Center (3,) of that mass in the sensor frame [m]."""
+        return self._sensor.center.copy()
+
+    @center_of_mass.setter
+    def center_of_mass(self, center: Array) -> None:
+        self._sensor.center[:] = center
 
     def external(self, position: Array, wrench_in_sensor: Array, gravity_in_base: Array) -> Array:
         """Return the external wrench (6,) ``[f; n]`` on the tool at the tool origin, in base link axes [N, N*m].
@@ -103,10 +131,7 @@ class ToolWrench:
         reading = finite("a wrench", wrench_in_sensor, 6)
         gravity_in_base = finite("gravity_in_base", gravity_in_base, 3)
         position, on_tool = finite("position", position, self._chain.n), np.empty(6)
-        _carry_to_tool(
-            self._chain.links, position, self._rotation, self._offset, self.mass, self.center_of_mass, gravity_in_base,
-            self.sign, reading, self.bias, on_tool,
-        )  # fmt: skip
+        _carry_to_tool(self._chain.links, position, self._memory, gravity_in_base, reading, on_tool)
         return on_tool
 
     def bias_at_rest(self, position: Array, wrench_in_sensor: Array, gravity_in_base: Array) -> Array:
@@ -146,17 +171,30 @@ def _weigh(R: Array, mounted: Array, mass: float, center: Array, gravity: Array,
         wrench[3 + i] = center[j] * wrench[k] - center[k] * wrench[j]
 
 
+class Sensor(NamedTuple):
+    """Force/torque sensor on a tool, and what it carries."""
+
+    mounted: Annotated[Array, 3, 3]  # orientation of the sensor in the tool
+    offset: Annotated[Array, 3]  # its position in the tool [m]
+    sign: Annotated[Array, 1]  # 1 if it measures the wrench of the outboard on the inboard side, else -1
+    bias: Annotated[Array, 6]  # reading without load [N, N*m]
+    mass: Annotated[Array, 1]  # outboard of the sensor [kg]
+    center: Annotated[Array, 3]  # of that mass, in the sensor frame [m]
+
+
+view_sensor = views(Sensor)
+
+
 @allocating_kernel
-def _carry_to_tool(
-    links: Array, q: Array, mounted: Array, offset: Array, mass: float, center: Array, gravity: Array, sign: float,
-    reading: Array, bias: Array, on_tool: Array,
-) -> None:  # fmt: skip
-    """Compute :meth:`ToolWrench.external` for a sensor at orientation ``mounted``, position ``offset`` in the tool."""
+def _carry_to_tool(links: Array, q: Array, memory: Array, gravity: Array, reading: Array, on_tool: Array) -> None:
+    """Compute :meth:`ToolWrench.external`; ``memory``: see :class:`Sensor`."""
+    s = view_sensor(memory)
+    mounted, offset, bias = s.mounted, s.offset, s.bias
     in_sensor, arm, p, R, J = np.empty(6), np.empty(3), np.empty(3), np.empty((3, 3)), np.empty((6, q.shape[0]))
     tool_kinematics(links, q, p, R, J)
-    _weigh(R, mounted, mass, center, gravity, in_sensor)
+    _weigh(R, mounted, s.mass[0], s.center, gravity, in_sensor)
     for i in range(6):
-        in_sensor[i] = sign * (reading[i] - bias[i]) - in_sensor[i]
+        in_sensor[i] = s.sign[0] * (reading[i] - bias[i]) - in_sensor[i]
     for i in range(3):
         arm[i] = on_tool[i] = on_tool[3 + i] = 0.0
         for j in range(3):
