@@ -29,36 +29,29 @@ PASSES = 3  # iterations over the friction level, which depends on the velocity
 RETURN = 1.0 / 3.0  # fraction of its distance to the sticking position by which a joint returns in a step
 
 
+# Plain tuples: for numba a named one costs seven times as much.
+# Positions [rad | m], velocities and accelerations without friction (c,) of a robot at the start of a step.
+Motion = tuple[Array, Array, Array]
+# Joints with friction: (n,) their indices among the c coordinates; (7, n) from ``JointFriction.table``; (7, n) state;
+# (2 n + 8, n) work array. Rows of the state: position, velocity, acceleration without friction, sticking position, 1 if
+# sticking, dry effort, and friction effort [N*m | N]. Input: rows 3 to 5 of the previous step; all are overwritten.
+Rubbing = tuple[Index, Array, Array, Array]
+
+
 @kernel
-def friction_step(
-    joints: Index,
-    table: Array,
-    response: Array,
-    position: Array,
-    velocity: Array,
-    acceleration: Array,
-    motion: Array,
-    work: Array,
-    h: float,
-    still: bool,
-    effort: Array,
-) -> None:
+def friction_step(robot: Motion, rubbing: Rubbing, response: Array, h: float, still: bool, effort: Array) -> None:
     """Compute the friction effort over one step.
 
     Args:
-        joints: (n,) indices of the joints among the ``c`` coordinates.
-        table: (7, n) from ``JointFriction.table``.
+        robot: motion of the robot.
+        rubbing: joints with friction.
         response: (n, c) accelerations per effort on each joint, with all coordinates free [1/(kg*m^2) | 1/kg].
-        position: (c,) positions at the start of the step [rad | m].
-        velocity: (c,) velocities at the start of the step [rad/s | m/s].
-        acceleration: (c,) accelerations without this friction [rad/s^2 | m/s^2].
-        motion: (7, n) rows position, velocity, acceleration without friction, sticking position, 1 if sticking, dry
-            effort, and friction effort [N*m | N]. Input: rows 3 to 5 of the previous step; all are overwritten.
-        work: (2 n + 8, n) work array.
         h: length of the step [s].
         still: whether a sticking joint is assumed to be exactly at its sticking position, and at rest.
         effort: (c,) gets the friction effort of the joints [N*m | N].
     """
+    position, velocity, acceleration = robot
+    joints, table, motion, work = rubbing
     n = len(joints)
     mobility = work[n + 8 :]
     for i in range(n):
@@ -75,7 +68,7 @@ def friction_step(
 
 @kernel
 def solve_friction(table: Array, mobility: Array, motion: Array, work: Array, h: float) -> None:
-    """Compute the friction effort in ``motion``; arguments as in ``friction_step``; mobility (n, n) is overwritten."""
+    """Compute the friction effort in ``motion``, the state of the joints; mobility (n, n) is overwritten."""
     n = len(mobility)
     position, velocity, free, place, stuck, dry = motion[0], motion[1], motion[2], motion[3], motion[4], motion[5]
     low, high, offset, wanted, end = work[n], work[n + 1], work[n + 2], work[n + 3], work[n + 4]

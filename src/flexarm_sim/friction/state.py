@@ -6,7 +6,7 @@ import numpy as np
 
 from flexarm_core.types import Array
 from flexarm_sim.friction.friction import JointFriction
-from flexarm_sim.friction.kernel import Index, friction_step
+from flexarm_sim.friction.kernel import Index, Rubbing, friction_step
 
 INSTANT = 1e-9  # [s] length of a step in which no velocity changes
 
@@ -17,6 +17,9 @@ class FrictionState:
     A joint sticks at a position; in every step it returns by a third of its distance to it, so that integration errors
     due to the motion of other joints do not accumulate to creep. Otherwise Coulomb's law holds at the end of each step,
     see ``kernel``: the effort brakes or holds, and never drives.
+
+    Attributes:
+        memory: joints with friction, for :func:`.friction_step`.
     """
 
     def __init__(self, friction: JointFriction, joints: Index) -> None:
@@ -30,19 +33,15 @@ class FrictionState:
             ConfigError: values that do not fit.
         """
         n = len(joints)
-        self._joints = joints
-        self.change(friction)
-        self._motion, self._trial, self._work = np.zeros((7, n)), np.zeros((7, n)), np.zeros((2 * n + 8, n))
+        table, work = np.array(friction.table(n)), np.zeros((2 * n + 8, n))
+        self._table, self._state, self._trial = table, np.zeros((7, n)), np.zeros((7, n))
+        self.memory: Rubbing = joints, table, self._state, work
+        self._at_instant: Rubbing = joints, table, self._trial, work
 
-    @property
-    def memory(self) -> tuple[Index, Array, Array, Array]:
-        """Arguments ``joints``, ``table``, ``motion`` and ``work`` of :func:`.friction_step`."""
-        return self._joints, self._table, self._motion, self._work
-
-    def at_instant(self) -> tuple[Index, Array, Array, Array]:
-        """Return the same, with a copy of the motion: which joints stick does not change."""
-        self._trial[:] = self._motion
-        return self._joints, self._table, self._trial, self._work
+    def at_instant(self) -> Rubbing:
+        """Return the memory with a copy of its state: which joints stick does not change."""
+        self._trial[:] = self._state
+        return self._at_instant
 
     def change(self, friction: JointFriction) -> None:
         """Change the friction; joints that stick may start to slide.
@@ -50,11 +49,11 @@ class FrictionState:
         Raises:
             ConfigError: values that do not fit; nothing is changed then.
         """
-        self._table = friction.table(len(self._joints))
+        self._table[:] = friction.table(self._table.shape[1])
 
     def reset(self) -> None:
         """Forget which joints stick."""
-        self._motion[:] = 0.0
+        self._state[:] = 0.0
 
     def step(
         self, position: Array, velocity: Array, acceleration: Array, response: Array, h: float, effort: Array
@@ -69,14 +68,9 @@ class FrictionState:
             h: length of the step [s].
             effort: (c,) gets the effort on the joints, opposing the motion; others stay as they are [N*m | N].
         """
-        friction_step(
-            self._joints, self._table, response, position, velocity, acceleration, self._motion, self._work, h, False,
-            effort,
-        )  # fmt: skip
+        friction_step((position, velocity, acceleration), self.memory, response, h, False, effort)
 
     def look(self, position: Array, velocity: Array, acceleration: Array, response: Array, effort: Array) -> None:
         """Compute the friction at this instant without changing which joints stick; arguments as in :meth:`step`."""
-        joints, table, trial, work = self.at_instant()
-        friction_step(
-            joints, table, response, position, velocity, acceleration, trial, work, INSTANT, True, effort
-        )  # fmt: skip
+        motion = position, velocity, acceleration
+        friction_step(motion, self.at_instant(), response, INSTANT, True, effort)

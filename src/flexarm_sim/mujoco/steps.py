@@ -11,7 +11,7 @@ import numpy as np
 from flexarm_core.compiled import kernel
 from flexarm_core.types import Array
 from flexarm_sim.backend import PlantDivergedError
-from flexarm_sim.friction.kernel import Index, friction_step
+from flexarm_sim.friction.kernel import Index, Motion, Rubbing, friction_step
 from flexarm_sim.friction.state import INSTANT, FrictionState
 from flexarm_sim.mujoco.coupling import Coupling, respond
 from flexarm_sim.mujoco.library import address, forward_skip, runge_kutta, sensor_velocity
@@ -21,45 +21,35 @@ ALL, FORCES = int(mujoco.mjtStage.mjSTAGE_NONE), int(mujoco.mjtStage.mjSTAGE_VEL
 DIVERGENCE = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
 
 
-Rubbing = tuple[Index, Array, Array, Array]
+# A compiled model: its address, that of its data, and arrays that MuJoCo changes: the motion of all coordinates (nv,),
+# and the efforts applied to them (nv,). A plain tuple, see ``Motion``.
+Robot = tuple[int, int, Motion, Array]
+# Units (n, nv), ``held`` (c, nv) of the coupling, and the response (n, nv) to the units.
+Linear = tuple[Array, Array, Array]
 
 
 @kernel
-def rubbed_steps(
-    model: int,
-    data: int,
-    placed: bool,
-    motion: tuple[Array, Array, Array],
-    linear: tuple[Array, Array, Array],
-    friction: Rubbing,
-    h: float,
-    steps: int,
-    applied: Array,
-) -> None:
+def rubbed_steps(robot: Robot, linear: Linear, friction: Rubbing, placed: bool, h: float, steps: int) -> None:
     """Integrate steps with friction: mj_step in parts, because friction depends on the frictionless accelerations.
 
     Args:
-        model: address of the model.
-        data: address of its data.
+        robot: the robot, which gets the friction as applied effort.
+        linear: unit efforts on the joints, and the response to them.
+        friction: its joints with friction.
         placed: whether what depends on positions and velocities only belongs to the present state.
-        motion: positions, velocities and accelerations (nv,) of all coordinates.
-        linear: units (n, nv), ``held`` (c, nv) of the coupling, and the response (n, nv) to the units.
-        friction: see ``FrictionState.memory``.
         h: length of a step [s].
         steps: their number; 0: accelerations and sensors are updated to the present state.
-        applied: (nv,) gets the friction.
     """
-    joints, table, memory, work = friction
+    model, data, motion, applied = robot
+    units, held, response = linear
     for k in range(max(steps, 1)):
         applied[:] = 0.0
         if placed and k == 0:
             forward_skip(model, data, FORCES, 1)
         else:
             forward_skip(model, data, ALL, 1)
-            respond(model, data, linear[0], linear[1], linear[2])
-        friction_step(
-            joints, table, linear[2], motion[0], motion[1], motion[2], memory, work, h, steps == 0, applied
-        )  # fmt: skip
+            respond(model, data, units, held, response)
+        friction_step(motion, friction, response, h, steps == 0, applied)
         if steps > 0:
             forward_skip(model, data, FORCES, 1)
             runge_kutta(model, data, 4)
@@ -97,13 +87,11 @@ class MujocoSteps:
         """
         self._model, self._data, self._joints, self._friction = model, data, joints, friction
         self._max_step = max_step
-        # views: MuJoCo writes to them
-        self._motion = data.qpos, data.qvel, data.qacc
-        self._applied, self._warnings = data.qfrc_applied, data.warning.number[DIVERGENCE]
+        self._warnings = data.warning.number[DIVERGENCE]
         units, response = np.zeros((2, len(joints), model.nv))
         units[np.arange(len(joints)), joints] = 1.0
-        self._places = address(model), address(data)
-        self._linear = units, coupling.held, response
+        self._robot: Robot = address(model), address(data), (data.qpos, data.qvel, data.qacc), data.qfrc_applied
+        self._linear: Linear = units, coupling.held, response
         self._placed = False  # whether position- and velocity-dependent data belong to the present state
 
     def forget(self) -> None:
@@ -143,9 +131,7 @@ class MujocoSteps:
         self._stop_if_diverged()
 
     def _rub(self, friction: Rubbing, h: float, steps: int) -> None:
-        rubbed_steps(
-            *self._places, self._placed, self._motion, self._linear, friction, h, steps, self._applied
-        )  # fmt: skip
+        rubbed_steps(self._robot, self._linear, friction, self._placed, h, steps)
         self._placed = steps == 0
 
     def _stop_if_diverged(self) -> None:

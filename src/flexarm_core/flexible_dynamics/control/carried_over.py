@@ -16,12 +16,12 @@ to step, because ``r`` is exact.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from flexarm_core.compiled import kernel
-from flexarm_core.flexible_dynamics.dense import inverse_sweep, load_at
+from flexarm_core.flexible_dynamics.dense import inverse_sweep
+from flexarm_core.flexible_dynamics.kinematics import place_bodies
 from flexarm_core.flexible_dynamics.model import FlexibleModel
 from flexarm_core.flexible_dynamics.recursion import hinge_forces, respond
 from flexarm_core.flexible_dynamics.tree import Index, view_tree, view_workspace
@@ -102,47 +102,43 @@ def correct_carried_over(
     model.set_wrenches(x, v, None, step)
     effort, acceleration = model.of_hinges(carried.effort).copy(), model.of_tree(carried.acceleration).copy()
     place, x, v = model.place, model.of_tree(x), model.of_tree(v)
-    earlier = Earlier(carried.memory, carried.response, carried.influence, place[model.actuated], effort, acceleration)
-    load_at(*model.arrays, x, v)
-    passes, error = correct(*model.arrays, earlier, wanted, tolerance)
+    earlier = carried.memory, carried.response, carried.influence, place[model.actuated], effort, acceleration
+    passes, error = correct(model.arrays, earlier, x, v, wanted, tolerance)
     effort, acceleration = effort[place[: len(carried.effort)]], acceleration[place]
     return replace(carried, effort=effort, acceleration=acceleration, passes=passes, error=error) if passes else None
 
 
-class Earlier(NamedTuple):
-    """What the correction takes from an earlier state, in the coordinates of the tree."""
-
-    memory: Array  # workspace with articulated-body quantities
-    response: Array  # (h + K, n) accelerations per unit force of each actuated joint
-    influence: Array  # (n, n) forces per unit acceleration of each actuated joint
-    joints: Index  # (n,) their coordinates
-    effort: Array  # (h,) estimate of the forces, and the result
-    acceleration: Array  # (h + K,) estimate of the accelerations, and the result
+# What the correction takes from an earlier state, in the coordinates of the tree: workspace with articulated-body
+# quantities; (h + K, n) accelerations per unit force of each actuated joint; (n, n) forces per unit acceleration of
+# each; (n,) their coordinates; estimates of the forces (h,) and of the accelerations (h + K,), which become the result.
+# A plain tuple: for numba a named one costs seven times as much.
+Earlier = tuple[Array, Array, Array, Index, Array, Array]
 
 
 @kernel
 def correct(
-    integers: Index, constants: Array, memory: Array, earlier: Earlier, wanted: Array, tolerance: float
+    arm: tuple[Index, Array, Array], earlier: Earlier, x: Array, v: Array, wanted: Array, tolerance: float
 ) -> tuple[int, float]:
     """Correct forces and accelerations until both corrections are small enough.
 
     Args:
-        integers: integer array of the tree.
-        constants: constant array of the tree.
-        memory: workspace after :func:`load_at` for the present state.
+        arm: integer array and constant array of the tree, and a workspace with external wrenches and step.
         earlier: quantities of the earlier state, whose forces and accelerations are corrected.
+        x: (h + K,) coordinates.
+        v: (h + K,) rates.
         wanted: (n,) desired accelerations of the actuated joints.
         tolerance: of the last correction, relative to the larger of 1 and the largest acceleration.
 
     Returns:
         Number of passes, 0 if they do not converge, and the bound of the error.
     """
-    tree, ws, old = view_tree(integers, constants), view_workspace(memory), view_workspace(earlier.memory)
-    response, influence, joints = earlier.response, earlier.influence, earlier.joints
-    effort, acceleration = earlier.effort, earlier.acceleration
+    integers, constants, memory = arm
+    articulated, response, influence, joints, effort, acceleration = earlier
+    tree, ws, old = view_tree(integers, constants), view_workspace(memory), view_workspace(articulated)
+    place_bodies(tree, ws, x, v)
     residual, change, correction, half, before = ws.effort, ws.lines[0], ws.lines[1], 0.5 * ws.step[0], np.inf
     for done in range(PASSES):
-        hinge_forces(tree, ws.x, ws.v, effort, half, ws.total)
+        hinge_forces(tree, x, v, effort, half, ws.total)
         inverse_sweep(tree, ws, acceleration)
         for i in range(len(residual)):
             residual[i] = ws.total[i] - residual[i]
