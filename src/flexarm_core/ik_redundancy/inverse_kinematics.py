@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from flexarm_core.compiled import pack
 from flexarm_core.entrance import flags
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.chain import Chain, build_chain
-from flexarm_core.ik_redundancy.newton import search, work_size
+from flexarm_core.ik_redundancy.newton import Arm, search, view_memory
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.kinematic_chain import PRISMATIC
 from flexarm_core.settings import Settings, setting
@@ -92,19 +93,22 @@ class InverseKinematics:
             raise ConfigError(f"lower limits must not exceed the upper ones, got {lower} and {upper}")
         self._length = _length(chain)
         endless = chain.whole_turns & (upper - lower >= FULL_TURN)
-        self._joints = np.array(
-            [
-                np.where(chain.kinds == PRISMATIC, self._length, 1.0),
-                lower,
-                upper,
-                np.where(endless, -math.inf, lower),
-                np.where(endless, math.inf, upper),
-                endless,
-            ]
+        restarts, tolerance = self.config.restarts, (self.config.position_tolerance, self.config.rotation_tolerance)
+        arm = Arm(
+            n=chain.n,
+            rows=len(chain.links),
+            restarts=restarts,
+            candidates=1 + (self.config.nearest_restarts if self.config.nearest else 0),
+            steps=self.config.iterations,
+            tolerance=np.array(tolerance),
+            scale=np.where(chain.kinds == PRISMATIC, self._length, 1.0),
+            limits=np.array((lower, upper)),
+            search=np.array((np.where(endless, -math.inf, lower), np.where(endless, math.inf, upper))),
+            endless=endless.astype(float),
+            links=chain.links,
+            trials=np.random.default_rng(seed).random((restarts, chain.n)),
         )
-        self._trials = np.random.default_rng(seed).random((self.config.restarts, chain.n))
-        self._tolerance = np.array([self.config.position_tolerance, self.config.rotation_tolerance])
-        self._candidates = 1 + (self.config.nearest_restarts if self.config.nearest else 0)
+        self._arm, self._work = pack(arm), view_memory.size(chain.n)
 
     @classmethod
     def of(cls, robot: RobotDescription, tool_frame: str = "", config: IkConfig | None = None) -> InverseKinematics:
@@ -151,29 +155,18 @@ class InverseKinematics:
         if not wanted.any():
             raise InputError(f"axes must be six booleans (x y z rx ry rz), at least one true, got {axes}")
         weight = wanted * np.array([1.0 / self._length] * 3 + [1.0] * 3)
-        result, errors = np.empty(self.chain.n), np.empty(2)
-        success, attempts, steps = search(
-            self.chain.links,
-            self._joints,
-            self._trials,
-            start,
-            position,
-            rotation,
-            weight,
-            self._tolerance,
-            self._candidates,
-            self.config.iterations,
-            np.empty(work_size(self.chain.n)),
-            result,
-            errors,
-        )
+        result, goal = (
+            np.empty(self.chain.n),
+            np.concatenate((position, rotation.ravel(), weight, start)),
+        )  # :class:`Goal`
+        success, attempts, steps, distance, angle = search(self._arm, goal, np.empty(self._work), result)
         reason = ""
         if not success:
             reason = (
                 f"no joint position within the limits found for this pose in {attempts} attempts: "
-                f"the nearest is {errors[0]:.3g} m and {errors[1]:.3g} rad away"
+                f"the nearest is {distance:.3g} m and {angle:.3g} rad away"
             )
-        return IkSolution(success, result, float(errors[0]), float(errors[1]), attempts - 1, steps, reason)
+        return IkSolution(success, result, distance, angle, attempts - 1, steps, reason)
 
 
 def _length(chain: Chain) -> float:

@@ -13,11 +13,13 @@ would cross a limit is set to that limit, and the step is solved again for the o
 from __future__ import annotations
 
 import math
+from typing import Annotated, NamedTuple
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import inlined_kernel, kernel, views
 from flexarm_core.ik_redundancy.chain import tool_kinematics
-from flexarm_core.ik_redundancy.newton_step import ENDLESS, FLOOR, HIGH, LOW, LOWER, SCALE, UPPER, damped_step, weigh
+from flexarm_core.ik_redundancy.newton_step import FLOOR, StepMemory, damped_step, slide, weigh
 from flexarm_core.kernels.rotations import rotation_error
+from flexarm_core.robot.kinematic_chain import COLUMNS
 from flexarm_core.types import Array
 
 # Purpose of a descent: reach the pose; move along the solutions to the start; approach the nearest pose.
@@ -33,81 +35,97 @@ SLIDE_STEPS = 40  # maximum number of steps along the solutions to the start
 SETTLED = 1e-4  # [rad] step size below which a slide has converged
 
 
-def work_size(n: int) -> int:
-    """Return the size of the work array of :func:`search`."""
-    return 19 * n + 63
+class Arm(NamedTuple):
+    """Arm and settings of the search."""
+
+    n: int  # number of joints
+    rows: int  # number of rows of ``links``
+    restarts: int  # number of start positions of restarts
+    candidates: int  # number of attempts among whose solutions the nearest to the start is chosen; 1: first solution
+    steps: int  # maximum number of steps per attempt
+    tolerance: Annotated[Array, 2]  # [m, rad]
+    scale: Annotated[Array, "n"]  # motion that counts as 1 (1 rad, or a length in meters)
+    limits: Annotated[Array, 2, "n"]  # lower and upper position limits
+    # limits during the search, infinite for joints that may be shifted by full turns afterwards
+    search: Annotated[Array, 2, "n"]
+    endless: Annotated[Array, "n"]  # whether the joint may be
+    links: Annotated[Array, "rows", COLUMNS]  # of the chain
+    trials: Annotated[Array, "restarts", "n"]  # in [0, 1): start positions of restarts, relative to the limits
+
+
+view_arm = views(Arm)
+
+
+class Goal(NamedTuple):
+    """Desired pose, and where the search for it starts."""
+
+    position: Annotated[Array, 3]  # desired position [m]
+    rotation: Annotated[Array, 3, 3]  # desired rotation
+    weight: Annotated[Array, 6]  # weights of the error rows, 0 for free axes
+    start: Annotated[Array, "n"]  # start of the first attempt; the search clips it to the limits [rad | m]
+
+
+view_goal = views(Goal, "n")
+
+
+class Memory(NamedTuple):
+    """Work array of the search."""
+
+    q: Annotated[Array, "n"]  # joint positions of an attempt
+    slid: Annotated[Array, "n"]  # those moved along the solutions to the start
+    near: Annotated[Array, "n"]  # those shifted by full turns
+    bounds: Annotated[Array, 2, "n"]  # limits of joints that reached one
+    kept: Annotated[Array, "n"]  # joint positions before a step
+    p: Annotated[Array, 3]  # tool position [m]
+    R: Annotated[Array, 3, 3]  # tool rotation
+    vector: Annotated[Array, 3]  # rotation error [rad]
+    step: StepMemory
+
+
+view_memory = views(Memory, "n")
 
 
 @kernel
-def search(
-    links: Array,
-    joints: Array,
-    trials: Array,
-    start: Array,
-    position: Array,
-    rotation: Array,
-    weight: Array,
-    tolerance: Array,
-    candidates: int,
-    steps: int,
-    work: Array,
-    result: Array,
-    errors: Array,
-) -> tuple[bool, int, int]:
+def search(constants: Array, wanted: Array, work: Array, result: Array) -> tuple[bool, int, int, float, float]:
     """Find joint positions at which the tool has the pose.
 
     Args:
-        links: links of the chain.
-        joints: (6, n) rows: motion that counts as 1 (1 rad, or a length in meters); lower and upper position limit;
-            lower and upper limit during the search, infinite for joints that may be shifted by full turns afterwards;
-            whether the joint may be.
-        trials: (r, n) in [0, 1): start positions of restarts, relative to the limits.
-        start: (n,) start of the first attempt, clipped to the limits [rad | m].
-        position: (3,) desired position [m].
-        rotation: (3, 3) desired rotation.
-        weight: (6,) weights of the error rows, 0 for free axes.
-        tolerance: (2,) tolerances [m, rad].
-        candidates: number of attempts among whose solutions the nearest to the start is chosen; 1: first solution.
-        steps: maximum number of steps per attempt.
-        work: (``work_size(n)``,) work array.
+        constants: see :class:`Arm`.
+        wanted: see :class:`Goal`; the start is changed.
+        work: see :class:`Memory`.
         result: (n,) output: joint positions of the solution, or of the nearest pose found.
-        errors: (2,) output: errors of the controlled rows at the result [m, rad].
 
     Returns:
-        Whether the pose is reached, number of attempts, number of steps.
+        Whether the pose is reached, number of attempts, number of steps, errors of the controlled rows at the result
+        [m, rad].
     """
-    n, attempts = start.shape[0], trials.shape[0] + 1
-    origin, q, slid, rest = work[0:n], work[n : 2 * n], work[2 * n : 3 * n], work[3 * n :]
+    arm, n = view_arm(constants), result.shape[0]
+    goal, m = view_goal(wanted, n), view_memory(work, n)
+    start, q, slid = goal.start, m.q, m.slid
     found, best, total, attempt = False, math.inf, 0, 0
     for i in range(n):
-        origin[i] = min(max(start[i], joints[LOWER, i]), joints[UPPER, i])
-        q[i] = origin[i]
-    while attempt < attempts and not (found and attempt >= candidates):
+        start[i] = min(max(start[i], arm.limits[0, i]), arm.limits[1, i])
+        q[i] = start[i]
+    while attempt <= arm.restarts and not (found and attempt >= arm.candidates):
         if attempt > 0:
             for i in range(n):
-                low, high = joints[LOW, i], joints[HIGH, i]
-                if low == -math.inf or high == math.inf or not joints[ENDLESS, i]:
-                    low = max(low, origin[i] - math.pi * joints[SCALE, i])
-                    high = min(high, origin[i] + math.pi * joints[SCALE, i])
-                q[i] = low + (high - low) * trials[attempt - 1, i]
+                low, high = arm.search[0, i], arm.search[1, i]
+                if low == -math.inf or high == math.inf or not arm.endless[i]:
+                    low = max(low, start[i] - math.pi * arm.scale[i])
+                    high = min(high, start[i] + math.pi * arm.scale[i])
+                q[i] = low + (high - low) * arm.trials[attempt - 1, i]
         attempt += 1
-        reached, count, value = _descend(
-            links, joints, origin, position, rotation, weight, tolerance, ATTEMPT, steps, q, rest
-        )
+        reached, count, value = _descend(arm, goal, ATTEMPT, arm.search, q, m)
         total += count
         if reached:
-            count, value = _into_limits(links, joints, origin, position, rotation, weight, tolerance, steps, q, rest)
+            count, value = _into_limits(arm, goal, q, m)
             total += count
-            if candidates > 1:
+            if arm.candidates > 1:
                 for i in range(n):
                     slid[i] = q[i]
-                slid_reached, count, _ = _descend(
-                    links, joints, origin, position, rotation, weight, tolerance, SLIDE, SLIDE_STEPS, slid, rest
-                )
+                slid_reached, count, _ = _descend(arm, goal, SLIDE, arm.limits, slid, m)
                 total += count
-                more, slid_value = _into_limits(
-                    links, joints, origin, position, rotation, weight, tolerance, steps, slid, rest
-                )
+                more, slid_value = _into_limits(arm, goal, slid, m)
                 total += more
                 if slid_reached and slid_value < value:
                     value = slid_value
@@ -118,28 +136,15 @@ def search(
             for i in range(n):
                 result[i] = q[i]
     if not found:
-        found, count, _ = _descend(
-            links, joints, origin, position, rotation, weight, tolerance, APPROACH, APPROACH_STEPS, result, rest
-        )
+        found, count, _ = _descend(arm, goal, APPROACH, arm.search, result, m)
         total += count
-        _to_limits(joints, origin, result)
-    _measure(links, result, position, rotation, weight, rest, errors)
-    return found, attempt, total
+        _to_limits(arm, start, result)
+    distance, angle = _measure(arm, goal, result, m)
+    return found, attempt, total, distance, angle
 
 
 @kernel
-def _into_limits(
-    links: Array,
-    joints: Array,
-    start: Array,
-    position: Array,
-    rotation: Array,
-    weight: Array,
-    tolerance: Array,
-    steps: int,
-    q: Array,
-    work: Array,
-) -> tuple[int, float]:
+def _into_limits(arm: Arm, goal: Goal, q: Array, m: Memory) -> tuple[int, float]:
     """Shift joints by full turns into their limits, nearest to the start.
 
     Where the search ended beyond a limit, it also goes on with this limit, and the result nearer to the start counts: a
@@ -148,25 +153,20 @@ def _into_limits(
     Returns:
         Number of further steps, squared distance to the start.
     """
-    n, taken = q.shape[0], 0
-    bounded, near, rest = work[: 6 * n].reshape((6, n)), work[6 * n : 7 * n], work[7 * n :]
+    n, taken, near, start = q.shape[0], 0, m.near, goal.start
     for i in range(n):
-        near[i] = q[i]
-        for row in range(6):
-            bounded[row, i] = joints[row, i]
+        near[i], m.bounds[0, i], m.bounds[1, i] = q[i], arm.search[0, i], arm.search[1, i]
     beyond = False
     for i in range(n):
-        if _is_endless(joints, i):
+        if _is_endless(arm, i):
             near[i] = _nearest_turn(q[i], start[i])
-            inside = min(max(near[i], joints[LOWER, i]), joints[UPPER, i])
+            inside = min(max(near[i], arm.limits[0, i]), arm.limits[1, i])
             beyond = beyond or near[i] != inside
-            near[i], bounded[LOW, i], bounded[HIGH, i] = inside, joints[LOWER, i], joints[UPPER, i]
-    value = _to_limits(joints, start, q)
+            near[i], m.bounds[0, i], m.bounds[1, i] = inside, arm.limits[0, i], arm.limits[1, i]
+    value = _to_limits(arm, start, q)
     if beyond:
-        reached, taken, _ = _descend(
-            links, bounded, start, position, rotation, weight, tolerance, ATTEMPT, steps, near, rest
-        )
-        distance = _to_limits(joints, start, near)
+        reached, taken, _ = _descend(arm, goal, ATTEMPT, m.bounds, near, m)
+        distance = _to_limits(arm, start, near)
         if reached and distance < value:
             value = distance
             for i in range(n):
@@ -174,10 +174,10 @@ def _into_limits(
     return taken, value
 
 
-@kernel
-def _is_endless(joints: Array, i: int) -> bool:
+@inlined_kernel
+def _is_endless(arm: Arm, i: int) -> bool:
     """Return whether a joint may be shifted by full turns."""
-    return joints[ENDLESS, i] > 0.0 and joints[HIGH, i] - joints[LOW, i] == math.inf
+    return arm.endless[i] > 0.0 and arm.search[1, i] - arm.search[0, i] == math.inf
 
 
 @kernel
@@ -187,80 +187,70 @@ def _nearest_turn(q: float, start: float) -> float:
 
 
 @kernel
-def _to_limits(joints: Array, start: Array, q: Array) -> float:
+def _to_limits(arm: Arm, start: Array, q: Array) -> float:
     """Shift joints by full turns into their limits, nearest to the start; return the squared distance to the start."""
     turn, distance = 2.0 * math.pi, 0.0
     for i in range(q.shape[0]):
-        lower, upper = joints[LOWER, i], joints[UPPER, i]
-        if _is_endless(joints, i):
+        lower, upper = arm.limits[0, i], arm.limits[1, i]
+        if _is_endless(arm, i):
             q[i] = _nearest_turn(q[i], start[i])
             if q[i] > upper:
                 q[i] -= turn * math.ceil((q[i] - upper) / turn)
             elif q[i] < lower:
                 q[i] += turn * math.ceil((lower - q[i]) / turn)
         q[i] = min(max(q[i], lower), upper)
-        distance += ((q[i] - start[i]) / joints[SCALE, i]) ** 2
+        distance += ((q[i] - start[i]) / arm.scale[i]) ** 2
     return distance
 
 
-@kernel
-def _measure(
-    links: Array, q: Array, position: Array, rotation: Array, weight: Array, work: Array, errors: Array
-) -> None:
-    """Write distance and angle (controlled rows only) from the pose at ``q`` to the desired pose to ``errors`` (2,)."""
-    n = q.shape[0]
-    p, R, e, J = work[0:3], work[3:12].reshape((3, 3)), work[12:15], work[15 : 15 + 6 * n].reshape((6, n))
-    tool_kinematics(links, q, p, R, J)
-    rotation_error(rotation, R, e)
+@inlined_kernel
+def _measure(arm: Arm, goal: Goal, q: Array, m: Memory) -> tuple[float, float]:
+    """Return distance and angle (controlled rows only) from the pose at ``q`` to the desired pose."""
+    tool_kinematics(arm.links, q, m.p, m.R, m.step.J)
+    rotation_error(goal.rotation, m.R, m.vector)
     distance, angle = 0.0, 0.0
     for r in range(3):
-        if weight[r] > 0.0:
-            distance += (position[r] - p[r]) ** 2
-        if weight[r + 3] > 0.0:
-            angle += e[r] ** 2
-    errors[0], errors[1] = math.sqrt(distance), math.sqrt(angle)
+        if goal.weight[r] > 0.0:
+            distance += (goal.position[r] - m.p[r]) ** 2
+        if goal.weight[r + 3] > 0.0:
+            angle += m.vector[r] ** 2
+    return math.sqrt(distance), math.sqrt(angle)
 
 
 @kernel
-def _descend(
-    links: Array,
-    joints: Array,
-    start: Array,
-    position: Array,
-    rotation: Array,
-    weight: Array,
-    tolerance: Array,
-    mode: int,
-    steps: int,
-    q: Array,
-    work: Array,
-) -> tuple[bool, int, float]:
+def _descend(arm: Arm, goal: Goal, mode: int, bounds: Array, q: Array, m: Memory) -> tuple[bool, int, float]:
     """Iterate ``q`` in place until the pose is reached, the error stalls or the maximum number of steps is reached.
+
+    Args:
+        arm: the arm.
+        goal: the pose.
+        mode: ATTEMPT, SLIDE or APPROACH.
+        bounds: (2, n) limits during the iteration.
+        q: (n,) joint positions.
+        m: work array.
 
     Returns:
         Whether the pose is reached, number of steps, half the squared error.
     """
-    n = q.shape[0]
-    p, R, vector = work[0:3], work[3:12].reshape((3, 3)), work[12:15]
-    e, y, A = work[15:21], work[21:27], work[27:63].reshape((6, 6))
-    dq, held, kept = work[63 : 63 + n], work[63 + n : 63 + 2 * n], work[63 + 2 * n : 63 + 3 * n]
-    J = work[63 + 3 * n : 63 + 9 * n].reshape((6, n))
+    n, weight, position, e, kept = q.shape[0], goal.weight, goal.position, m.step.e, m.kept
+    steps = arm.steps if mode == ATTEMPT else SLIDE_STEPS if mode == SLIDE else APPROACH_STEPS
     stall_part = STALL_PART if mode == ATTEMPT else APPROACH_PART
     mark, last, value, step_size, more, taken, due = math.inf, math.inf, math.inf, math.inf, 1.0, 0, 0
     for step in range(steps + 1):
-        tool_kinematics(links, q, p, R, J)
-        rotation_error(rotation, R, vector)
+        tool_kinematics(arm.links, q, m.p, m.R, m.step.J)
+        rotation_error(goal.rotation, m.R, m.vector)
         distance, angle = 0.0, 0.0
         for r in range(3):
-            e[r] = weight[r] * (position[r] - p[r])
-            e[r + 3] = weight[r + 3] * vector[r]
+            e[r] = weight[r] * (position[r] - m.p[r])
+            e[r + 3] = weight[r + 3] * m.vector[r]
             if weight[r] > 0.0:
-                distance += (position[r] - p[r]) ** 2
+                distance += (position[r] - m.p[r]) ** 2
             angle += e[r + 3] * e[r + 3]
         value = 0.0
         for r in range(6):
             value += 0.5 * e[r] * e[r]
-        if distance <= tolerance[0] ** 2 and angle <= tolerance[1] ** 2 and (mode != SLIDE or step_size < SETTLED):
+        reached = distance <= arm.tolerance[0] ** 2 and angle <= arm.tolerance[1] ** 2
+        if reached and (mode != SLIDE or step_size < SETTLED):
             return True, step, value
         if value > last and mode == APPROACH:  # step too long: undo it and continue with a shorter step
             value, more, taken = last, 4.0 * more, taken - 1
@@ -274,9 +264,9 @@ def _descend(
         if step < steps:
             last, more, taken = value, max(0.8 * more, 1.0), taken + 1
             for i in range(n):
-                kept[i] = q[i]
-            weigh(joints, weight, vector, J)
-            step_size = damped_step(
-                joints, start, more * DAMPING * value + FLOOR, mode == SLIDE, q, e, J, A, y, dq, held
-            )
+                kept[i], m.step.dq[i] = q[i], 0.0
+            weigh(arm.scale, weight, m.vector, m.step.J)
+            if mode == SLIDE:
+                slide(arm.scale, goal.start, q, m.step)
+            step_size = damped_step(arm.scale, bounds, more * DAMPING * value + FLOOR, q, m.step)
     return False, steps, value

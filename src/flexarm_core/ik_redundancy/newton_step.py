@@ -11,20 +11,31 @@ that limit, and the step is solved again for the other joints.
 from __future__ import annotations
 
 import math
+from typing import Annotated, NamedTuple
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import inlined_kernel, kernel
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.types import Array
 
-SCALE, LOWER, UPPER, LOW, HIGH, ENDLESS = range(6)  # rows of ``joints``
 FLOOR = 1e-9  # keeps the system solvable if rows are linearly dependent; too small to slow the last steps
 # Share of the distance back to the start per step, and the largest such step [rad]: the full distance at once would not
 # converge where the solution manifold is strongly curved.
 SLIDE_PART, LONGEST_SLIDE = 0.5, 1.0
 
 
+class StepMemory(NamedTuple):
+    """Problem and work array of one step."""
+
+    e: Annotated[Array, 6]  # weighted error
+    J: Annotated[Array, 6, "n"]  # its Jacobian A
+    dq: Annotated[Array, "n"]  # input: displacement d; output: step, in units of ``scale``
+    A: Annotated[Array, 6, 6]  # matrix of the system, then its Cholesky factor
+    y: Annotated[Array, 6]  # its solution
+    held: Annotated[Array, "n"]  # 1 for a joint that is set to a limit
+
+
 @kernel
-def weigh(joints: Array, weight: Array, vector: Array, J: Array) -> None:
+def weigh(scale: Array, weight: Array, vector: Array, J: Array) -> None:
     """Convert the pose Jacobian in place to the Jacobian of the weighted error per unit of scaled joint motion."""
     a, b, c = vector[0], vector[1], vector[2]
     square = a * a + b * b + c * c
@@ -32,44 +43,40 @@ def weigh(joints: Array, weight: Array, vector: Array, J: Array) -> None:
     # J_r^-1(v) = 1 + [v]x / 2 + k [v]x^2
     k = 1.0 / 12.0 if angle < 1e-3 else 1.0 / square - 0.5 / (angle * math.tan(0.5 * angle))
     for i in range(J.shape[1]):
-        scale = joints[SCALE, i]
         x, y, z = J[3, i], J[4, i], J[5, i]
         u, v, w = b * z - c * y, c * x - a * z, a * y - b * x
-        J[0, i] *= scale * weight[0]
-        J[1, i] *= scale * weight[1]
-        J[2, i] *= scale * weight[2]
-        J[3, i] = scale * weight[3] * (x + 0.5 * u + k * (b * w - c * v))
-        J[4, i] = scale * weight[4] * (y + 0.5 * v + k * (c * u - a * w))
-        J[5, i] = scale * weight[5] * (z + 0.5 * w + k * (a * v - b * u))
+        J[0, i] *= scale[i] * weight[0]
+        J[1, i] *= scale[i] * weight[1]
+        J[2, i] *= scale[i] * weight[2]
+        J[3, i] = scale[i] * weight[3] * (x + 0.5 * u + k * (b * w - c * v))
+        J[4, i] = scale[i] * weight[4] * (y + 0.5 * v + k * (c * u - a * w))
+        J[5, i] = scale[i] * weight[5] * (z + 0.5 * w + k * (a * v - b * u))
 
 
-@kernel
-def damped_step(
-    joints: Array,
-    start: Array,
-    damping: float,
-    slide: bool,
-    q: Array,
-    e: Array,
-    J: Array,
-    A: Array,
-    y: Array,
-    dq: Array,
-    held: Array,
-) -> float:
-    """Do one step of ``q`` within the limits; return the largest scaled joint motion. ``e`` is overwritten."""
-    n, farthest = q.shape[0], 0.0
-    low, high = (LOWER, UPPER) if slide else (LOW, HIGH)
-    for i in range(n):
-        held[i] = 0.0
-        dq[i] = (start[i] - q[i]) / joints[SCALE, i] if slide else 0.0
-        farthest = max(farthest, abs(dq[i]))
+@inlined_kernel
+def slide(scale: Array, start: Array, q: Array, m: StepMemory) -> None:
+    """Set the displacement of a step to a part of the way back to the start (n,), and the error to what remains."""
+    farthest = 0.0
+    for i in range(q.shape[0]):
+        m.dq[i] = (start[i] - q[i]) / scale[i]
+        farthest = max(farthest, abs(m.dq[i]))
     if farthest > 0.0:
         part = min(SLIDE_PART, LONGEST_SLIDE / farthest)
-        for i in range(n):
-            dq[i] *= part
+        for i in range(q.shape[0]):
+            m.dq[i] *= part
             for r in range(6):
-                e[r] -= J[r, i] * dq[i]
+                m.e[r] -= m.J[r, i] * m.dq[i]
+
+
+@inlined_kernel
+def damped_step(scale: Array, bounds: Array, damping: float, q: Array, m: StepMemory) -> float:
+    """Do one step of ``q`` (n,) within bounds (2, n); return the largest scaled joint motion.
+
+    The error and the displacement of the memory are overwritten.
+    """
+    n, e, J, A, y, dq, held = q.shape[0], m.e, m.J, m.A, m.y, m.dq, m.held
+    for i in range(n):
+        held[i] = 0.0
     changed = True
     while changed:  # each iteration saturates at least one more joint
         for r in range(6):
@@ -90,8 +97,8 @@ def damped_step(
                 wish = dq[i]
                 for r in range(6):
                     wish += J[r, i] * y[r]
-                below, above = joints[low, i] - q[i], joints[high, i] - q[i]
-                bounded = min(max(wish, below / joints[SCALE, i]), above / joints[SCALE, i])
+                below, above = bounds[0, i] - q[i], bounds[1, i] - q[i]
+                bounded = min(max(wish, below / scale[i]), above / scale[i])
                 if bounded != wish:
                     held[i], changed = 1.0, True
                     for r in range(6):
@@ -102,6 +109,6 @@ def damped_step(
         if held[i] == 0.0:
             for r in range(6):
                 dq[i] += J[r, i] * y[r]
-        q[i] = min(max(q[i] + joints[SCALE, i] * dq[i], joints[low, i]), joints[high, i])
+        q[i] = min(max(q[i] + scale[i] * dq[i], bounds[0, i]), bounds[1, i])
         largest = max(largest, abs(dq[i]))
     return largest
