@@ -264,11 +264,11 @@ class BehaviorImpedanceController:
             self._state.changed[0] = 1.0
         state.step[0], state.step[1] = dt, self.arm.length_scale
         state.wrench[:] = sample.wrench
-        links, limits, plan, _, request, share, memory = solver.arguments(self._axes, dt)
+        memory, plan = solver.arguments(self._axes, dt)
         result = np.empty((3, self.arm.chain.n))
         possible = follow(
             self._settings, ensemble.total.row, self._last_settings, ensemble.last_total.row, self._memory,
-            links, limits, plan, request, share, memory, solver.position, solver.velocity, result,
+            memory, plan, solver.position, solver.velocity, result,
         )  # fmt: skip
         self._last_settings = self._settings
         if not possible:
@@ -284,8 +284,7 @@ class BehaviorImpedanceController:
             distance = remaining(self._settings, ensemble.total.row, self._memory, len(solver.position))
         else:
             distance = settle(
-                self._settings, ensemble.total.row, self._memory, links, request, memory, solver.position,
-                solver.velocity,
+                self._settings, ensemble.total.row, self._memory, memory, solver.position, solver.velocity,
             )  # fmt: skip
             self._tell(self._state.acceleration.copy())
         self._look_for_progress(dt, distance, sample.wrench)

@@ -10,8 +10,8 @@ from flexarm_core.behavior_impedance.motion_space import arm_kinematics
 from flexarm_core.behavior_impedance.progress import distance
 from flexarm_core.behavior_impedance.tool_step import take_back
 from flexarm_core.compiled import allocating_kernel, kernel
-from flexarm_core.ik_redundancy.sample import advance, view_request
-from flexarm_core.ik_redundancy.tracking import view_track
+from flexarm_core.ik_redundancy.sample import advance
+from flexarm_core.ik_redundancy.solver_memory import view_solver
 from flexarm_core.kernels.rotations import pose_error
 from flexarm_core.types import Array
 
@@ -20,8 +20,8 @@ TOO_LARGE = 1e6  # [m, rad] norm of the law's output (pose, error, joint displac
 
 @allocating_kernel
 def follow(
-    settings: Array, total: Array, old_settings: Array, old_total: Array, state: Array, links: Array, limits: Array,
-    plan: Array, request: Array, share: Array, memory: Array, q: Array, v: Array, out: Array,
+    settings: Array, total: Array, old_settings: Array, old_total: Array, state: Array, memory: Array,
+    plan: Array, q: Array, v: Array, out: Array,
 ) -> bool:  # fmt: skip
     """Integrate the law over one sample and map the tool's motion to the joints.
 
@@ -31,13 +31,9 @@ def follow(
         old_settings: see there.
         old_total: see there.
         state: see there.
-        links: this and the other arrays: see :func:`advance`; the joints are led by the displacement of the law in the
-            redundant space instead of ``origin``.
-        limits: see there.
+        memory: this and the other arrays: see :func:`advance`; the pose is that of the law, and the joints are led by
+            its displacement in the redundant space instead of ``origin``.
         plan: see there.
-        request: see there.
-        share: see there.
-        memory: see there.
         q: see there.
         v: see there.
         out: see there.
@@ -47,7 +43,7 @@ def follow(
     """
     n = q.shape[0]
     law_step(settings, total, old_settings, old_total, state, v)
-    law, asked, led = view_state(state, n), view_request(request), np.empty(n)
+    law, asked = view_state(state, n), view_solver(memory, n).request
     position, rotation = law.position, law.rotation
     size = 0.0
     for i in range(3):
@@ -64,24 +60,23 @@ def follow(
     pose = law.frames[n]
     pose_error(position, rotation, pose[9:], pose[:9].reshape((3, 3)), asked.motion)
     for i in range(n):
-        led[i] = q[i] + law.displacement[i]
-    advance(links, limits, plan, led, request, share, memory, position, rotation, q, v, out)
+        asked.origin[i] = q[i] + law.displacement[i]
+    asked.position[:], asked.rotation[:] = position, rotation
+    advance(memory, plan, q, v, out)
     return True
 
 
 @kernel
-def settle(
-    settings: Array, total: Array, state: Array, links: Array, request: Array, memory: Array, q: Array, v: Array
-) -> float:
+def settle(settings: Array, total: Array, state: Array, memory: Array, q: Array, v: Array) -> float:
     """Take over the performed part of the requested motion; arguments as in :func:`follow`, after the sample.
 
     Returns:
         Distance of the tool from its set-point as in :func:`distance`.
     """
     n = q.shape[0]
-    law = view_state(state, n)
-    arm_kinematics(links, q, law.frames, law.J)
-    take_back(law.step[0], settings, view_request(request).motion, view_track(memory, n).error, law.J, v, state)
+    law, solver = view_state(state, n), view_solver(memory, n)
+    arm_kinematics(solver.links, q, law.frames, law.J)
+    take_back(law.step[0], settings, solver.request.motion, solver.track.error, law.J, v, state)
     return remaining(settings, total, state, n)
 
 

@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import allocate, allocating_kernel
+from flexarm_core.compiled import allocating_kernel
 from flexarm_core.ik_redundancy.chain import Chain, tool_kinematics
-from flexarm_core.ik_redundancy.tracking import reach, view_track
+from flexarm_core.ik_redundancy.solver_memory import solver_memory, view_solver
+from flexarm_core.ik_redundancy.tracking import reach
 from flexarm_core.path.pose_path import PosePath
 from flexarm_core.types import Array
 
@@ -85,12 +86,13 @@ def joint_paths(
         start: (n,) joint positions at its start [rad | m].
     """
     layers = [Layer(0.0, start[None], np.zeros(1, dtype=np.intp), np.zeros(1))]
-    spare, (memory, _) = chain.n - int(axes.sum()), allocate(view_track, chain.n)
+    spare, (memory, solver) = chain.n - int(axes.sum()), solver_memory(chain.links, limits)
+    solver.request.gain[0] = 1.0
 
     def moved(origins: Array, q: Array, before: NDArray[np.intp]) -> _Reached:
         """Move joint positions (k, n) to a pose near origins (k, n); those that reach it without a jump."""
         there, error, J = np.copy(q), np.empty((len(q), 6)), np.empty((len(q), 6, chain.n))
-        reach_all(chain.links, limits, plan, p, R, origins, memory, there, error, J)
+        reach_all(memory, plan, origins, there, error, J)
         near = np.abs(there - q).max(axis=1) <= JUMP
         kept = near & (np.abs(error[:, axes]) <= tolerance[axes]).all(axis=1)
         there, before = there[kept], before[kept]
@@ -100,7 +102,7 @@ def joint_paths(
     ahead = grid[:0:-1].tolist()
     while ahead and len(layers) <= MOST:
         s, last = ahead.pop(), layers[-1]
-        p, R = path.pose(s)
+        solver.request.position[:], solver.request.rotation[:] = path.pose(s)
         found = moved(last.position, last.position, np.arange(len(last.position)))
         new = np.arange(len(found.position))
         for _ in range(ASIDE):
@@ -153,17 +155,14 @@ def _cheapest(position: Array, motion: Array) -> NDArray[np.intp]:
 
 
 @allocating_kernel
-def reach_all(
-    links: Array, limits: Array, plan: Array, position: Array, rotation: Array, origins: Array, memory: Array, q: Array,
-    errors: Array, J: Array,
-) -> None:  # fmt: skip
-    """Move joint positions ``q`` (k, n) to one pose, each to the place nearest to its origin (k, n).
+def reach_all(memory: Array, plan: Array, origins: Array, q: Array, errors: Array, J: Array) -> None:
+    """Move joint positions ``q`` (k, n) to the requested pose, each to the place nearest to its origin (k, n).
 
     Writes their pose errors (k, 6) `[m; rad]` and Jacobians (k, 6, n).
     """
-    n = q.shape[1]
-    m, share = view_track(memory, n), np.empty((2, 6))
+    solver = view_solver(memory, q.shape[1])
     for k in range(q.shape[0]):
-        reach(links, limits, plan, position, rotation, origins[k], 1.0, 1.0, share, memory, q[k])
-        errors[k] = m.error
-        tool_kinematics(links, q[k], m.p, m.R, J[k])
+        solver.request.origin[:] = origins[k]
+        reach(memory, plan, q[k])
+        errors[k] = solver.track.error
+        tool_kinematics(solver.links, q[k], solver.track.p, solver.track.R, J[k])

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
-from flexarm_core.compiled import allocate
 from flexarm_core.errors import ConfigError, InputError, JointLimitError
 from flexarm_core.ik_redundancy.chain import Chain, build_chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
@@ -29,7 +28,8 @@ from flexarm_core.ik_redundancy.objectives import JointRange, Objective, Quadrat
 from flexarm_core.ik_redundancy.plan import view_plan, weight_roots
 from flexarm_core.ik_redundancy.planned_path import JointsAlongPath, PlannedPath, smooth_joint_path
 from flexarm_core.ik_redundancy.solver import ALL_AXES
-from flexarm_core.ik_redundancy.tracking import pose_errors, reach, view_track
+from flexarm_core.ik_redundancy.solver_memory import solver_memory
+from flexarm_core.ik_redundancy.tracking import pose_errors, reach
 from flexarm_core.kernels.rotations import rotation_error
 from flexarm_core.path.joint_path import JointPath
 from flexarm_core.path.path_constraints import PathLimits
@@ -386,7 +386,8 @@ class PathPlanner:
         ]
         plans = [way.plan(self.chain.n, axes) for way in ways[: 3 if allow_dropped else 2]]
         roots = [view_plan(plan, self.chain.n).weights for plan in plans]
-        limits, (memory, tracked) = self._inset(start), allocate(view_track, self.chain.n)
+        limits = self._inset(start)
+        memory, solver = solver_memory(self.chain.links, limits)
         positions, rotations = path.poses(base)
         points = [(base[i], positions[i], rotations[i]) for i in range(len(base) - 1, -1, -1)]
         rows: tuple[list[Array], ...] = ([], [], [], [])
@@ -395,12 +396,13 @@ class PathPlanner:
             s, p, R = points[-1]
             aim = objective(s)
             weights, origin = quadratic_form(aim, q)
-            gain = 1.0 if gain_length == 0.0 else -math.expm1(-(s - at) / gain_length)
+            solver.request.position[:], solver.request.rotation[:], solver.request.origin[:] = p, R, origin
+            solver.request.gain[0] = 1.0 if gain_length == 0.0 else -math.expm1(-(s - at) / gain_length)
             for plan, root in zip(plans, roots, strict=True):
                 root[:] = weight_roots(weights)
-                there, share = np.clip(q + rate * (s - at), limits[0], limits[1]), np.empty((2, 6))
-                least = reach(self.chain.links, limits, plan, p, R, origin, gain, 1.0, share, memory, there)
-                error = np.where(axes, tracked.error, 0.0)
+                there = np.clip(q + rate * (s - at), limits[0], limits[1])
+                reach(memory, plan, there)
+                error = np.where(axes, solver.track.error, 0.0)
                 missed, far = bool((np.abs(error) > tolerance).any()), bool(np.abs(there - q).max() > LONGEST_STEP)
                 if not missed and not far:
                     break
@@ -409,13 +411,13 @@ class PathPlanner:
                     middle = 0.5 * (at + s)
                     points.append((middle, *path.pose(middle)))
                     continue
-                reason = self._reason(path, s, error, least, there)
+                reason = self._reason(path, s, error, solver.least.item(), there)
                 break
             points.pop()
             if s > at:
                 rate = (there - q) / (s - at)
             q, at = there, s
-            for row, value in zip(rows, (s, q, error, share[0] * share[1]), strict=True):
+            for row, value in zip(rows, (s, q, error, solver.share[0] * solver.share[1]), strict=True):
                 row.append(np.copy(value))
         if not rows[0]:
             rows = ([np.zeros(())], [start], [np.zeros(6)], [np.ones(6)])

@@ -9,7 +9,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import allocate, allocating_kernel, kernel
+from flexarm_core.compiled import allocating_kernel, kernel
 from flexarm_core.entrance import FLOAT, finite, number
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.chain import Chain, build_chain, tool_kinematics
@@ -17,8 +17,8 @@ from flexarm_core.ik_redundancy.config import ROW_NAMES, RedundancyConfig
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.objectives import Objective, Quadratic, quadratic_form
 from flexarm_core.ik_redundancy.plan import Plan, view_plan, weight_roots
-from flexarm_core.ik_redundancy.sample import ROTATION, Request, advance, brake, follow, view_request
-from flexarm_core.ik_redundancy.tracking import TrackMemory, view_track
+from flexarm_core.ik_redundancy.sample import ROTATION, advance, brake, follow
+from flexarm_core.ik_redundancy.solver_memory import solver_memory, view_track
 from flexarm_core.kernels.orthogonal_rows import EPSILON, orthogonalise_rows
 from flexarm_core.kernels.rotations import is_rotation
 from flexarm_core.records import quick
@@ -74,14 +74,9 @@ class RedundancySolver:
             ConfigError: limits or settings do not fit the chain.
         """
         self.chain = chain
+        self._memory, self._parts = solver_memory(chain.links, np.empty((4, chain.n)))
+        self._asked, self._tracked, self._limits = self._parts.request, self._parts.track, self._parts.limits
         self.set_limits(limits)
-        self._memory: Array
-        self._tracked: TrackMemory
-        self._request: Array
-        self._asked: Request
-        self._memory, self._tracked = allocate(view_track, chain.n)
-        self._share = np.ones((2, 6))
-        self._request, self._asked = allocate(view_request)
         brake(self._limits, 1.0, 1.0, *np.zeros((2, chain.n)), np.empty((3, chain.n)))  # loads the compiled code
         self.reset()
         self.set_config(config)
@@ -134,7 +129,7 @@ class RedundancySolver:
         """
         if len(limits.lower) != self.chain.n:
             raise ConfigError(f"limits are of {len(limits.lower)} joints, the chain has {self.chain.n}")
-        self._limits = limits.table()
+        self._limits[:] = limits.table()
 
     def set_config(self, config: RedundancyConfig) -> None:
         """Change the settings between two samples; the joint limits prevent a jump of the output.
@@ -171,7 +166,7 @@ class RedundancySolver:
         self.position, self.velocity, self.acceleration = np.zeros(n), np.zeros(n), np.zeros(n)
         self._asked.known[0] = 0.0
         self._last: tuple[NDArray[np.bool_], Array, float, float] | None = None
-        self._memory[:] = 0.0
+        self._memory[-view_track.size(n) :] = 0.0
 
     @property
     def begun(self) -> bool:
@@ -234,7 +229,8 @@ class RedundancySolver:
             axes = _checked_axes(axes)
         out = np.empty((3, self.chain.n))
         arguments = self.arguments(axes, dt)
-        if not follow(*arguments, position, rotation, self.position, self.velocity, out):
+        self._asked.position[:], self._asked.rotation[:] = position, rotation
+        if not follow(*arguments, self.position, self.velocity, out):
             _check_pose(position, rotation)
         self.accept(out, axes, dt)
 
@@ -250,15 +246,16 @@ class RedundancySolver:
             dt: sampling period [s].
         """
         out = np.empty((3, self.chain.n))
-        self._asked.motion[:] = motion
-        advance(*self.arguments(axes, dt), position, rotation, self.position, self.velocity, out)
+        asked, arguments = self._asked, self.arguments(axes, dt)
+        asked.position[:], asked.rotation[:], asked.motion[:] = position, rotation, motion
+        advance(*arguments, self.position, self.velocity, out)
         self.accept(out, axes, dt)
 
-    def arguments(self, axes: NDArray[np.bool_], dt: float) -> tuple[Array, ...]:
+    def arguments(self, axes: NDArray[np.bool_], dt: float) -> tuple[Array, Array]:
         """Return the first arguments of the compiled :func:`advance` for a sample of dt [s]; axes (6,) are controlled.
 
-        The last of them are position and rotation of the pose, ``position`` and ``velocity`` of the solver, and the
-        array (3, n) that is given to :meth:`accept` afterwards.
+        The memory then has the request except for the pose. The other arguments are ``position`` and ``velocity`` of
+        the solver, and the array (3, n) that is given to :meth:`accept` afterwards.
 
         Raises:
             InputError: axes or dt are not usable.
@@ -268,16 +265,16 @@ class RedundancySolver:
             axes = _checked_axes(axes)
         dt = number("dt", dt, 0.0)
         plan, origin = self._plan(axes)
-        config, settings = self._config, self._asked.settings
+        config, asked = self._config, self._asked
         constant = config.objective_time_constant
-        settings[0], settings[1] = dt, 1.0 if constant == 0.0 else 1.0 - math.exp(-dt / constant)
-        settings[2] = config.corrections
-        self._asked.damping[0] = -1.0 if config.method == "orthogonalization" else config.damping
-        return self.chain.links, self._limits, plan, origin, self._request, self._share, self._memory
+        asked.origin[:], asked.corrections[0], asked.dt[0] = origin, config.corrections, dt
+        asked.gain[0] = 1.0 if constant == 0.0 else 1.0 - math.exp(-dt / constant)
+        asked.damping[0] = -1.0 if config.method == "orthogonalization" else config.damping
+        return self._memory, plan
 
     def accept(self, out: Array, axes: NDArray[np.bool_], dt: float) -> None:
         """Take the result (3, n) of a sample of dt [s] with the controlled axes (6,) as the joint reference."""
-        self._last = axes, self.velocity, dt, self._asked.least.item()
+        self._last = axes, self.velocity, dt, self._parts.least.item()
         self.position, self.velocity, self.acceleration = out
 
     @property
@@ -331,7 +328,7 @@ class RedundancySolver:
     def _status(self, axes: NDArray[np.bool_], before: Array, dt: float, least: float) -> RedundancyStatus:
         error, held = np.where(axes, self._tracked.error, 0.0), np.empty(self.chain.n, dtype=bool)
         _find_held(self._limits, self.position, self.velocity, before, dt, held)
-        kept, got = self._share.tolist()
+        kept, got = self._parts.share.tolist()
         whole = min(kept) == min(got) == 1.0
         rows = [] if whole else [row for row in zip(ROW_NAMES, axes.tolist(), kept, got, strict=True) if row[1]]
         return RedundancyStatus(

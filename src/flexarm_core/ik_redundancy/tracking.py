@@ -15,15 +15,15 @@ linearization error only. Motion that singularities or limits removed is not res
 from __future__ import annotations
 
 import math
-from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import allocating_kernel, kernel, views
+from flexarm_core.compiled import allocating_kernel, kernel
 from flexarm_core.ik_redundancy.chain import tool_kinematics
 from flexarm_core.ik_redundancy.limits import displacement_bounds, limited_step
 from flexarm_core.ik_redundancy.plan import view_plan
 from flexarm_core.ik_redundancy.rows import turn_rows, turned, turned_vector
+from flexarm_core.ik_redundancy.solver_memory import view_solver
 from flexarm_core.ik_redundancy.step import Task, resolve
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.kernels.rotations import rotation_error
@@ -32,37 +32,8 @@ from flexarm_core.types import Array
 CATCH_UP, CATCH_UP_SPEED = 0.5, 0.9  # share of the acceleration and velocity limits for correcting the remaining error
 OBJECTIVE_PASSES = 3  # steps that include the objective: near a singularity the iteration would not converge with it
 REACH_PASSES, REACHED = 12, 1e-11  # maximum number of steps to a nearby pose, and its convergence error [m | rad]
+LONGEST = 1.0  # [rad | m] such a step
 ON_THE_PATH = 1e-9  # [m | rad] error below which no error remains to be corrected
-
-
-class TrackMemory(NamedTuple):
-    """Work array of :func:`track`."""
-
-    error: Annotated[Array, 6]  # pose error after the sample `[m; rad]`
-    # time in which the fastest joint would reach its speed from rest [s]; kept between samples
-    begun: Annotated[Array, 1]
-    p: Annotated[Array, 3]  # tool position [m]
-    R: Annotated[Array, 3, 3]  # tool rotation
-    J: Annotated[Array, 6, "n"]  # Jacobian
-    p0: Annotated[Array, 3]  # tool position at the start of the sample [m]
-    R0: Annotated[Array, 3, 3]  # tool rotation at the start of the sample
-    t: Annotated[Array, 6]  # displacement of the tool, along rotated rows
-    turn: Annotated[Array, 3]  # rotation error [rad]
-    bounds: Annotated[Array, 2, "n"]  # smallest and largest displacements of the sample
-    left: Annotated[Array, 2, "n"]  # those that remain
-    offset: Annotated[Array, "n"]  # distance to the minimizer of the objective
-    x: Annotated[Array, "n"]  # joint positions after the sample
-    d: Annotated[Array, "n"]  # joint displacement of one step
-    goal: Annotated[Array, 6]  # displacement that the rotated rows shall get
-    later: Annotated[Array, 2, 6]  # shares of a correction
-    Q: Annotated[Array, 6, 6]  # rotation of the rows
-    pose: Annotated[Array, 6]  # pose error
-    H: Annotated[Array, 6, "n"]  # rotated rows of the Jacobian
-    A: Annotated[Array, 6, "n"]  # this and the next: work arrays of turn_rows
-    length: Annotated[Array, 6]
-
-
-view_track = views(TrackMemory, "n")
 
 
 @kernel
@@ -104,33 +75,20 @@ def _is_jump(J: Array, limits: Array, motion: Array, dt: float) -> bool:
 
 
 @kernel
-def track(
-    links: Array, limits: Array, plan: Array, position: Array, rotation: Array, motion: Array, origin: Array, q: Array,
-    v: Array, settings: Array, share: Array, memory: Array, out: Array,
-) -> float:  # fmt: skip
-    """Compute the joint displacement ``out`` (n,) of one sample towards a pose.
+def track(memory: Array, plan: Array, q: Array, v: Array, out: Array) -> None:
+    """Compute the joint displacement ``out`` (n,) of one sample towards the requested pose.
 
     Args:
-        links: links of the chain.
-        limits: (4, n) joint limits, see :meth:`MotionLimits.table`.
+        memory: see :class:`SolverMemory`; its work array is 0 at the start.
         plan: settings of the step.
-        position: (3,) desired position at the end of the sample [m].
-        rotation: (3, 3) desired rotation at the end of the sample.
-        motion: (6,) motion of the desired pose in this sample, `[m; rad]`.
-        origin: (n,) theta_0.
         q: (n,) joint positions at the start of the sample.
         v: (n,) joint velocities of the last sample.
-        settings: dt [s], gain, number of corrections.
-        share: (2, 6) output, as in :func:`limited_step`, assigned to the tool axes nearest to the rotated rows.
-        memory: work array, see :class:`TrackMemory`; 0 at the start.
         out: (n,) output: joint displacement.
-
-    Returns:
-        The smallest norm of a row after orthogonalization, before limits [m].
     """
     n = q.shape[0]
-    dt, gain, corrections = settings[0], settings[1], int(settings[2])
-    m, step = view_track(memory, n), view_plan(plan, n)
+    solver, step = view_solver(memory, n), view_plan(plan, n)
+    links, limits, asked, share, m = solver.links, solver.limits, solver.request, solver.share, solver.track
+    dt, gain, position, rotation, origin = asked.dt[0], asked.gain[0], asked.position, asked.rotation, asked.origin
     p, R, J, p0, R0, t, turn = m.p, m.R, m.J, m.p0, m.R0, m.t, m.turn
     bounds, left, offset, x, d = m.bounds, m.left, m.offset, m.x, m.d
     goal, Q, pose, H = m.goal, m.Q, m.pose, m.H
@@ -143,9 +101,9 @@ def track(
     for k in range(3):
         pose[k], pose[3 + k] = position[k] - p0[k], turn[k]
     turned_vector(Q, pose, t)
-    jumped = _is_jump(J, limits, motion, dt)
+    jumped = _is_jump(J, limits, asked.motion, dt)
     for k in range(6):
-        pose[k] -= 0.0 if jumped else motion[k]
+        pose[k] -= 0.0 if jumped else asked.motion[k]
     for k in range(step.rows):
         size = max(size, abs(pose[int(step.row[k])]))
     if size <= ON_THE_PATH:
@@ -160,12 +118,12 @@ def track(
             t[k] -= (1.0 - catch) * goal[k]
     for i in range(n):
         offset[i] = q[i] - origin[i]
-    least = limited_step(Task(H, t, offset), gain, plan, bounds, share, out)
+    solver.least[0] = limited_step(Task(H, t, offset), gain, plan, bounds, share, out)
     for k in range(6):
         goal[k] = 0.0
         for i in range(n):
             goal[k] += H[k, i] * out[i]
-    for _ in range(corrections):
+    for _ in range(int(asked.corrections[0])):
         for i in range(n):
             x[i] = q[i] + out[i]
             left[0, i], left[1, i], offset[i] = bounds[0, i] - out[i], bounds[1, i] - out[i], x[i] - origin[i]
@@ -187,7 +145,6 @@ def track(
     for k in range(3):
         m.error[k], m.error[3 + k] = position[k] - p[k], turn[k]
     _name_rows(Q, share, m.later)
-    return least
 
 
 @kernel
@@ -211,17 +168,16 @@ def _name_rows(Q: Array, share: Array, scratch: Array) -> None:
 
 
 @kernel
-def damped_least_squares(
-    links: Array, limits: Array, position: Array, rotation: Array, q: Array, damping: float, dt: float, memory: Array,
-    out: Array,
-) -> None:  # fmt: skip
+def damped_least_squares(memory: Array, q: Array, out: Array) -> None:
     """Compute the damped least-squares step ``J^T (J J^T + damping^2)^-1 e``, for comparison.
 
     All joints are scaled so that the fastest joint keeps its velocity limit. Free axes and acceleration limits are
     ignored.
     """
     n = q.shape[0]
-    m = view_track(memory, n)
+    solver = view_solver(memory, n)
+    links, limits, asked, m = solver.links, solver.limits, solver.request, solver.track
+    position, rotation, damping, dt = asked.position, asked.rotation, asked.damping[0], asked.dt[0]
     p, R, J, turn, e, B, x = m.p, m.R, m.J, m.turn, m.t, m.Q, m.x
     tool_kinematics(links, q, p, R, J)
     rotation_error(rotation, R, turn)
@@ -251,21 +207,17 @@ def damped_least_squares(
 
 
 @kernel
-def reach(
-    links: Array, limits: Array, plan: Array, position: Array, rotation: Array, origin: Array, gain: float, cap: float,
-    share: Array, memory: Array, q: Array,
-) -> float:  # fmt: skip
-    """Move ``q`` (n,) to a nearby pose, by steps within the position limits and of at most ``cap`` per joint.
+def reach(memory: Array, plan: Array, q: Array) -> None:
+    """Move ``q`` (n,) to the requested pose nearby, by steps within the position limits and of at most LONGEST each.
 
     ``error`` of the work array gets the remaining pose error. A dropped or damped row may keep its error.
-
-    Returns:
-        The smallest norm of a row after orthogonalization in the last step [m].
     """
     n = q.shape[0]
-    m, step = view_track(memory, n), view_plan(plan, n)
+    solver, step = view_solver(memory, n), view_plan(plan, n)
+    links, limits, asked, m = solver.links, solver.limits, solver.request, solver.track
+    gain, position, rotation, origin = asked.gain[0], asked.position, asked.rotation, asked.origin
     p, R, J, t, turn, bounds, offset, d = m.p, m.R, m.J, m.t, m.turn, m.bounds, m.offset, m.d
-    least, before = 0.0, math.inf
+    solver.least[0], before = 0.0, math.inf
     for passed in range(REACH_PASSES):
         tool_kinematics(links, q, p, R, J)
         rotation_error(rotation, R, turn)
@@ -280,14 +232,13 @@ def reach(
             break
         before = size
         for i in range(n):
-            bounds[0, i] = min(max(limits[0, i] - q[i], -cap), 0.0)
-            bounds[1, i] = max(min(limits[1, i] - q[i], cap), 0.0)
+            bounds[0, i] = min(max(limits[0, i] - q[i], -LONGEST), 0.0)
+            bounds[1, i] = max(min(limits[1, i] - q[i], LONGEST), 0.0)
             offset[i] = q[i] - origin[i]
         now = gain if passed < OBJECTIVE_PASSES and (passed == 0 or gain == 1.0) else 0.0
-        least = limited_step(Task(J, t, offset), now, plan, bounds, share, d)
+        solver.least[0] = limited_step(Task(J, t, offset), now, plan, bounds, solver.share, d)
         for i in range(n):
             q[i] += d[i]
-    return least
 
 
 @allocating_kernel

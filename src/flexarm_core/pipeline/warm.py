@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from flexarm_core import compilation, compiled
+from flexarm_core import compilation
 from flexarm_core.base_wrench.controller import BaseWrenchController, BaseWrenchControllerConfig
 from flexarm_core.base_wrench.estimator import BaseWrenchEstimator, BaseWrenchEstimatorConfig
 from flexarm_core.base_wrench.gravity_regressor import GravityRegressor
@@ -45,8 +45,9 @@ from flexarm_core.ik_redundancy.inverse_kinematics import InverseKinematics
 from flexarm_core.ik_redundancy.joint_paths import reach_all
 from flexarm_core.ik_redundancy.limits import MotionLimits
 from flexarm_core.ik_redundancy.solver import RedundancySolver
+from flexarm_core.ik_redundancy.solver_memory import solver_memory
 from flexarm_core.ik_redundancy.step import RedundancyStep
-from flexarm_core.ik_redundancy.tracking import pose_errors, reach, view_track
+from flexarm_core.ik_redundancy.tracking import pose_errors, reach
 from flexarm_core.path import velocity_commands
 from flexarm_core.path.joint_move import JointMove, JointMoveConfig
 from flexarm_core.pipeline import whole_reference
@@ -134,21 +135,11 @@ def compile_redundancy() -> None:
     step.solve(np.ones((6, n)), np.ones(6), one)
     step.solve_many(np.ones((1, 6, n)), np.ones((1, 6)), one[None])
     plan, q = RedundancyConfig().plan(n), np.full(n, 0.4)
-    memory, _ = compiled.allocate(view_track, n)
-    reach(chain.links, limits.table(), plan, p, R, q.copy(), 1.0, 1.0, np.ones((2, 6)), memory, q)
+    memory, parts = solver_memory(chain.links, limits.table())
+    parts.request.position[:], parts.request.rotation[:], parts.request.origin[:] = p, R, q
+    reach(memory, plan, q)
     pose_errors(chain.links, q[None], p[None], R[None], np.empty((1, 6)))
-    reach_all(
-        chain.links,
-        limits.table(),
-        plan,
-        p,
-        R,
-        q[None].copy(),
-        memory,
-        q[None].copy(),
-        np.ones((1, 6)),
-        np.ones((1, 6, n)),
-    )
+    reach_all(memory, plan, q[None].copy(), q[None].copy(), np.ones((1, 6)), np.ones((1, 6, n)))
     InverseKinematics(chain, limits.lower, limits.upper).solve(p, R, q)
 
 
