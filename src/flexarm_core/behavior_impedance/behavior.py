@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from flexarm_core.behavior_impedance.avoidance.arm_shape import ArmShape
-from flexarm_core.behavior_impedance.layout import LEAD_MOTION, Parts, view_parts
+from flexarm_core.behavior_impedance.layout import LEAD_MOTION, OFFSET_MOTION, Parts, view_parts
 from flexarm_core.file_folder import FileFolder
 from flexarm_core.ik_redundancy.chain import Chain
 from flexarm_core.ik_redundancy.limits import MotionLimits
@@ -101,6 +101,7 @@ class Contribution:
         offset: (6,) offset added to the leading pose: translation, rotation vector [m, rad].
         twist: (6,) velocity of the offset [m/s, rad/s].
         acceleration: (6,) acceleration of the offset [m/s^2, rad/s^2].
+        offset_motion: (3, 6) the three arrays from ``offset`` to ``acceleration`` as one contiguous view.
         lead: (1,) 1 if this behavior leads, so that its pose is the set-point; at most one behavior may lead.
         lead_position: (3,) position of the leading pose [m].
         lead_rotation: (3, 3) orientation of the leading pose.
@@ -113,7 +114,7 @@ class Contribution:
         row: all of these in one row.
     """
 
-    __slots__ = (*Parts._fields, "lead_motion", "row")
+    __slots__ = (*Parts._fields, "lead_motion", "offset_motion", "row")
 
     def __init__(self, row: Array, n: int) -> None:
         """Create the views into one row of the table of contributions, or into the sum of all, for n joints."""
@@ -123,7 +124,7 @@ class Contribution:
             self.lead_twist, self.lead_acceleration, self.stiffness, self.damping, self.freed, self.freed_damping,
             self.effort, self.yielding, self.effort_stiffness, self.yielding_stiffness, self.measure,
         ) = parts  # fmt: skip
-        self.row, self.lead_motion = row, row[LEAD_MOTION]
+        self.row, self.lead_motion, self.offset_motion = row, row[LEAD_MOTION], row[OFFSET_MOTION].reshape(3, 6)
 
 
 class Behavior(ABC):

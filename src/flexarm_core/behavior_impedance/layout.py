@@ -7,8 +7,8 @@ from typing import Annotated, NamedTuple
 from flexarm_core.compiled import views
 from flexarm_core.types import Array
 
-# Of a contribution, lead_position to lead_acceleration.
-LEAD_MOTION = slice(25, 49)
+# Of a contribution: offset to acceleration, and lead_position to lead_acceleration.
+OFFSET_MOTION, LEAD_MOTION = slice(6, 24), slice(25, 49)
 
 
 class Settings(NamedTuple):

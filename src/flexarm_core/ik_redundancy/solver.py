@@ -141,6 +141,8 @@ class RedundancySolver:
         config.plan(n)
         config.origin_from(np.zeros(n))
         self._config = config
+        self._asked.corrections[0] = config.corrections
+        self._asked.damping[0] = -1.0 if config.method == "orthogonalization" else config.damping
         self._plans: dict[bytes, tuple[Array, Plan]] = {}
         if self._begin is not None:
             self._objective = config.objective_of(self.chain, self._begin, self._first)
@@ -265,17 +267,15 @@ class RedundancySolver:
             axes = _checked_axes(axes)
         dt = number("dt", dt, 0.0)
         plan, origin = self._plan(axes)
-        config, asked = self._config, self._asked
-        constant = config.objective_time_constant
-        asked.origin[:], asked.corrections[0], asked.dt[0] = origin, config.corrections, dt
+        asked, constant = self._asked, self._config.objective_time_constant
+        asked.origin[:], asked.dt[0] = origin, dt
         asked.gain[0] = 1.0 if constant == 0.0 else 1.0 - math.exp(-dt / constant)
-        asked.damping[0] = -1.0 if config.method == "orthogonalization" else config.damping
         return self._memory, plan
 
     def accept(self, out: Array, axes: NDArray[np.bool_], dt: float) -> None:
         """Take the result (3, n) of a sample of dt [s] with the controlled axes (6,) as the joint reference."""
         self._last = axes, self.velocity, dt, self._parts.least.item()
-        self.position, self.velocity, self.acceleration = out
+        self.position, self.velocity, self.acceleration = out[0], out[1], out[2]
 
     @property
     def error(self) -> Array:
@@ -309,7 +309,7 @@ class RedundancySolver:
         self._tracked.begun[0] = 0.0
         out = np.empty((3, self.chain.n))
         brake(self._limits, dt, 1.0 - LIMITED, self.position, self.velocity, out)
-        self.position, self.velocity, self.acceleration = out
+        self.position, self.velocity, self.acceleration = out[0], out[1], out[2]
 
     def _plan(self, axes: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Return plan and origin of this sample; for a quadratic objective they are the same at every sample."""

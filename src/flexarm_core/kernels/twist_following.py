@@ -19,9 +19,7 @@ def twist_state() -> Array:
 
 
 @allocating_kernel
-def follow_twist(
-    wanted: Array, error: Array, limits: Array, state: Array, offset: Array, twist: Array, acceleration: Array
-) -> float:
+def follow_twist(wanted: Array, error: Array, limits: Array, state: Array, motion: Array) -> float:
     """Follow a twist for one sample within the limits of acceleration and lag; return the linear speed [m/s].
 
     Args:
@@ -29,11 +27,9 @@ def follow_twist(
         error: (6,) pose of the tool relative to the set-point [m, rad].
         limits: linear and angular acceleration, largest linear and angular lag, sampling period.
         state: velocity (6), translation of the offset (3), rotation of the offset (9), kept from sample to sample.
-        offset: (6,) output [m, rad].
-        twist: (6,) output [m/s, rad/s].
-        acceleration: (6,) output [m/s^2, rad/s^2].
+        motion: (3, 6) output: offset [m, rad], its twist [m/s, rad/s] and acceleration [m/s^2, rad/s^2].
     """
-    dt = limits[4]
+    dt, offset, twist, acceleration = limits[4], motion[0], motion[1], motion[2]
     u, step, turn, turned = np.empty(6), np.empty(3), np.empty((3, 3)), np.empty((3, 3))
     for i in range(6):
         u[i] = wanted[i]

@@ -70,8 +70,9 @@ class TwistMotion:
         self._limits = np.array(
             [limits.linear_acceleration, limits.angular_acceleration, config.max_lag, config.max_angular_lag, 0.0]
         )
-        self._error, self._offset, self._turn = np.zeros(6), np.zeros(6), np.zeros((3, 3))
-        self._twist, self._acceleration, self._still = np.zeros(6), np.zeros(6), np.zeros(6)
+        self._error, self._turn, self._still = np.zeros(6), np.zeros((3, 3)), np.zeros(6)
+        self._motion = np.zeros((3, 6))
+        self._acceleration = self._motion[2]
         self._shaped = ShapedStream(config.shaper, 6) if config.shaper.length else None
         self.reset()
 
@@ -134,10 +135,7 @@ class TwistMotion:
             self._error[~self._axes] = 0.0
             self._limits[4] = dt
             before = self._state[3:6].copy()
-            follow_twist(
-                wanted, self._error, self._limits, self._state,
-                self._offset, self._twist, self._acceleration,
-            )  # fmt: skip
+            follow_twist(wanted, self._error, self._limits, self._state, self._motion)
             self._shape(stamp, dt, before)
             self._stamp = stamp
             goal, turn = self._position + self._offset_position, self._turned
@@ -349,4 +347,4 @@ def load_compiled() -> None:
     error, state, out = np.zeros(6), twist_state(), np.zeros((3, 6))
     rotation_error(np.eye(3), np.eye(3), error[3:])
     rotation_of(np.zeros(3), np.zeros((3, 3)))
-    follow_twist(np.zeros(6), error, np.array([1.0, 1.0, 1.0, 1.0, 1e-3]), state, out[0], out[1], out[2])
+    follow_twist(np.zeros(6), error, np.array([1.0, 1.0, 1.0, 1.0, 1e-3]), state, out)

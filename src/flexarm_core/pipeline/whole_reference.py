@@ -22,10 +22,9 @@ def whole_reference(
         velocity: (c,) velocities of the chain's joints [rad/s | m/s].
         acceleration: (c,) accelerations of the chain's joints [rad/s^2 | m/s^2].
     """
-    n = len(held)
-    wholes = held.copy(), np.zeros(n), np.zeros(n)
-    _spread(place, position, velocity, acceleration, *wholes)
-    return JointReference(stamp, *wholes)
+    whole = np.empty((3, len(held)))
+    _spread(held, place, position, velocity, acceleration, whole)
+    return JointReference(stamp, whole[0], whole[1], whole[2])  # iterating would take longer
 
 
 def load_compiled() -> None:
@@ -35,9 +34,9 @@ def load_compiled() -> None:
 
 
 @kernel
-def _spread(
-    place: NDArray[np.int64], q: Array, v: Array, a: Array, position: Array, velocity: Array, acceleration: Array
-) -> None:
-    """Copy the motion of a chain's joints (c,) to their indices in the arrays of the arm (n,)."""
+def _spread(held: Array, place: NDArray[np.int64], q: Array, v: Array, a: Array, whole: Array) -> None:
+    """Write the motion (3, n) of an arm, whose chain has positions, velocities and accelerations (c,)."""
+    for i in range(held.shape[0]):
+        whole[0, i], whole[1, i], whole[2, i] = held[i], 0.0, 0.0
     for i in range(place.shape[0]):
-        position[place[i]], velocity[place[i]], acceleration[place[i]] = q[i], v[i], a[i]
+        whole[0, place[i]], whole[1, place[i]], whole[2, place[i]] = q[i], v[i], a[i]

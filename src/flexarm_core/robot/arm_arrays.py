@@ -15,28 +15,25 @@ Places = NDArray[np.int64]  # indices of joints in Pinocchio's velocity vector
 
 
 @kernel
-def split(
-    H: Array,
-    c: Array,
-    elastic: Places,
-    actuated: Places,
-    H_b: Array,
-    H_bm: Array,
-    H_m: Array,
-    c_b: Array,
-    c_m: Array,
-) -> None:
-    """Write the blocks of the mass matrix H and of the bias vector c; only the upper triangle of H is read."""
+def split_matrix(H: Array, elastic: Places, actuated: Places, H_b: Array, H_bm: Array, H_m: Array) -> None:
+    """Write the blocks of the mass matrix H; only the upper triangle of H is read."""
     for i in range(elastic.shape[0]):
-        c_b[i] = c[elastic[i]]
         for j in range(elastic.shape[0]):
             H_b[i, j] = H[min(elastic[i], elastic[j]), max(elastic[i], elastic[j])]
         for j in range(actuated.shape[0]):
             H_bm[i, j] = H[min(elastic[i], actuated[j]), max(elastic[i], actuated[j])]
     for i in range(actuated.shape[0]):
-        c_m[i] = c[actuated[i]]
         for j in range(actuated.shape[0]):
             H_m[i, j] = H[min(actuated[i], actuated[j]), max(actuated[i], actuated[j])]
+
+
+@kernel
+def split_vector(c: Array, elastic: Places, actuated: Places, c_b: Array, c_m: Array) -> None:
+    """Write the parts of the bias vector c."""
+    for i in range(elastic.shape[0]):
+        c_b[i] = c[elastic[i]]
+    for i in range(actuated.shape[0]):
+        c_m[i] = c[actuated[i]]
 
 
 @allocating_kernel

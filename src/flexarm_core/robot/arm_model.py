@@ -20,7 +20,7 @@ import pinocchio as pin
 from flexarm_core.compiled import allocate
 from flexarm_core.entrance import FLOAT, expect, finite
 from flexarm_core.errors import InputError, RobotDescriptionError
-from flexarm_core.robot.arm_arrays import split, take_off
+from flexarm_core.robot.arm_arrays import split_matrix, split_vector, take_off
 from flexarm_core.robot.articulated_bodies import accelerate, pack_constants, view_sweep
 from flexarm_core.robot.description import RobotDescription
 from flexarm_core.robot.kinematic_chain import kinematic_chain
@@ -320,14 +320,17 @@ class ArmModel:
         v = self._velocity(state.velocity, state.deflection_rate)
         if out is None:
             n, m = self.n, self.m
-            out = DynamicsBlocks(*[np.empty(shape) for shape in ((m, m), (m, n), (n, n), m, n, m)])
+            matrices = np.empty((m, m)), np.empty((m, n)), np.empty((n, n))
+            out = DynamicsBlocks(*matrices, np.empty(m), np.empty(n), np.empty(m))
         H, c = pin.crba(self._model, self._data, q), pin.rnea(self._model, self._data, q, v, self._rest)
         if self.spread is None:
-            split(H, c, self._elastic_v, self._actuated_v, out.H_b, out.H_bm, out.H_m, out.c_b, out.c_m)
+            split_matrix(H, self._elastic_v, self._actuated_v, out.H_b, out.H_bm, out.H_m)
+            split_vector(c, self._elastic_v, self._actuated_v, out.c_b, out.c_m)
         else:
             G, k = self.spread, len(self.spread)
             H_bm, H_m, c_m = np.empty((self.m, k)), np.empty((k, k)), np.empty(k)
-            split(H, c, self._elastic_v, self._moved_v, out.H_b, H_bm, H_m, out.c_b, c_m)
+            split_matrix(H, self._elastic_v, self._moved_v, out.H_b, H_bm, H_m)
+            split_vector(c, self._elastic_v, self._moved_v, out.c_b, c_m)
             out.H_bm[:], out.H_m[:], out.c_m[:] = H_bm @ G, G.T @ H_m @ G, G.T @ c_m
         out.dH_bm_qd[:] = out.c_b
         if self.weighs or state.deflection_rate.dot(state.deflection_rate) > 0.0:

@@ -27,3 +27,4 @@ def test_a_contribution_shows_its_row_and_the_motion_of_its_lead():
         assert np.array_equal(getattr(out, name), part) and np.shares_memory(getattr(out, name), part)
     lead = (out.lead_position, out.lead_rotation, out.lead_twist, out.lead_acceleration)
     assert np.array_equal(out.lead_motion, np.concatenate([part.ravel() for part in lead]))
+    assert np.array_equal(out.offset_motion, (out.offset, out.twist, out.acceleration))

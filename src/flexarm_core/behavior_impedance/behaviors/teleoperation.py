@@ -91,9 +91,7 @@ class Teleoperation(Behavior):
         if self._given is not None and not self._stale:
             wanted = self._frame.vector(sample, self._given[1])
         self._limits[4] = sample.dt
-        out.measure[0] = follow_twist(
-            wanted, sample.error, self._limits, self._state, out.offset, out.twist, out.acceleration
-        )
+        out.measure[0] = follow_twist(wanted, sample.error, self._limits, self._state, out.offset_motion)
 
     def note(self) -> str:
         """Return whether twists are received."""
