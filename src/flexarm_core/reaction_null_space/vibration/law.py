@@ -86,8 +86,8 @@ class Motion(NamedTuple):
     """Joint accelerations (n,) that the goal changes."""
 
     acceleration: Array  # of the law
-    particular: Array  # of the law without a goal
-    feedback: Array  # part of it due to the base feedback; computed if there are limits
+    particular: Array  # of the law without a goal, which does not change
+    feedback: Array  # part of the acceleration due to the base feedback; computed if there are limits
     along: Array  # per unit of the rate change r' of the path clock; computed if there are limits
     compensated: Array  # deficits due to an unknown load that the efforts compensate
 

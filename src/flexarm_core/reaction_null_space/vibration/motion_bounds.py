@@ -133,13 +133,7 @@ def bound_motion(
     Returns:
         r', g and s that were applied, and the limit that held the motion back, as in ``KINDS``, or NO_LIMIT.
     """
-    n, limits, inertia, bias, velocity = (
-        acceleration.shape[0],
-        joints.limits,
-        joints.inertia,
-        joints.bias,
-        joints.velocity,
-    )
+    n, velocity, limits, inertia, bias = len(acceleration), joints.velocity, joints.limits, joints.inertia, joints.bias
     wanted, least, most = rate_change[0], rate_change[1], rate_change[2]
     low, high = np.empty(2 * n), np.empty(2 * n)
     acceleration_box(joints, low[:n], high[:n])
