@@ -56,7 +56,7 @@ def _kernels(trees: dict[str, ast.Module]) -> Iterator[tuple[str, ast.FunctionDe
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
                 marks = {mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)}
-                if marks & {"kernel", "inlined_kernel"}:
+                if marks & {"kernel", "allocating_kernel", "inlined_kernel"}:
                     yield f"{module}.{node.name}", node
 
 
