@@ -107,8 +107,6 @@ def _twin(controller: BehaviorImpedanceController) -> BehaviorImpedanceControlle
     twin._look_into()
     for active, row in zip(twin.behaviors, twin._ensemble._table, strict=True):
         active.out = Contribution(row, n)
-    ensemble = twin._ensemble
-    ensemble.total, ensemble.last_total = (Contribution(one.row, n) for one in (ensemble.total, ensemble.last_total))
     return twin
 
 

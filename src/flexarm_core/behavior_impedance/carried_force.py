@@ -1,8 +1,4 @@
-r"""The carried force ``c`` that compensates for changes of the program: its build-up, fading and bounds (compiled).
-
-Columns of ``V`` and ``y``, as in :func:`~flexarm_core.behavior_impedance.tool_response.respond`: the response to the
-law (0), to the carried force ``c`` (1), to the measured wrench alone (2), and to six unit forces (3 to 8).
-"""
+"""The carried force ``c`` that compensates for changes of the program: its build-up, fading and bounds (compiled)."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import math
 
 import numpy as np
 
-from flexarm_core.behavior_impedance.layout import Parts, Settings, State
+from flexarm_core.behavior_impedance.layout import Parts, Response, Settings, State
 from flexarm_core.behavior_impedance.motion_space import solve
 from flexarm_core.compiled import inlined_kernel
 from flexarm_core.kernels.rotations import rotation_of
@@ -52,11 +48,9 @@ def turn_freed(dt: float, total: Parts, old_total: Parts, state: State) -> None:
 
 
 @inlined_kernel
-def carry(missing: Array, state: State, V: Array, y: Array) -> None:
-    """Increase the carried force so that the velocity at the end of the sample changes by ``missing`` (6,).
-
-    ``V[:, 3:]`` and ``y[:, 3:]`` contain the responses to unit forces.
-    """
+def carry(missing: Array, state: State, response: Response) -> None:
+    """Increase the carried force so that the velocity at the end of the sample changes by ``missing`` (6,)."""
+    V, y = response.V, response.y
     H, f = V[:, 3:].copy(), np.empty((6, 1))
     for i in range(6):
         f[i, 0] = missing[i]
@@ -71,12 +65,13 @@ def carry(missing: Array, state: State, V: Array, y: Array) -> None:
 
 
 @inlined_kernel
-def press_no_harder(total: Parts, state: State, wrench: Array, V: Array, y: Array) -> None:
+def press_no_harder(total: Parts, state: State, response: Response) -> None:
     """Remove the part of the carried force that adds to an excessive contact force, up to the excess.
 
     This applies in the freed directions, if the tool exerts more than the requested force. The compensation of a change
     can therefore not press the tool into a wall.
     """
+    wrench, V, y = state.wrench, response.V, response.y
     excess, less = np.empty(6), np.empty(6)
     for part in range(0, 6, 3):
         asked = size = along = 0.0
@@ -99,22 +94,24 @@ def press_no_harder(total: Parts, state: State, wrench: Array, V: Array, y: Arra
 
 
 @inlined_kernel
-def _step(dt: float, state: State, V0: Array, V: Array, out: Array) -> None:
+def _step(state: State, response: Response, out: Array) -> None:
     """Compute the step of the acceleration since the last sample (6,), excluding that due to the measured wrench."""
+    V0, V, dt = response.V0, response.V, state.step[0]
     for i in range(6):
         felt = (V[i, 2] - state.felt[i]) / dt - state.felt_acceleration[i]
         out[i] = (V[i, 0] + V[i, 1] - V0[i]) / dt - state.acceleration[i] - felt
 
 
 @inlined_kernel
-def fade(dt: float, settings: Settings, state: State, changed: bool, V0: Array, V: Array, y: Array) -> None:
+def fade(settings: Settings, state: State, changed: bool, response: Response) -> None:
     """Reduce the carried force so that the acceleration changes by a fraction of the allowed step.
 
     In the sample of a change, fading uses only the part of the allowed step that the motion itself leaves, plus the
     missed acceleration, within :data:`LEAST_SHARE` and :data:`RAMP_SHARE`. In other samples :func:`bound` follows.
     """
+    V, y, dt = response.V, response.y, state.step[0]
     step, keep = np.empty(6), 0.0
-    _step(dt, state, V0, V, step)
+    _step(state, response, step)
     for part in range(2):
         made, size, most = 0.0, 0.0, settings.steps[part]
         for i in range(3 * part, 3 * part + 3):
@@ -131,7 +128,7 @@ def fade(dt: float, settings: Settings, state: State, changed: bool, V0: Array, 
 
 
 @inlined_kernel
-def bound(dt: float, settings: Settings, state: State, V0: Array, V: Array, y: Array) -> None:
+def bound(settings: Settings, state: State, response: Response) -> None:
     """Limit the step of the acceleration, without the effect of the measured wrench, to the allowed step.
 
     If the new program itself requests larger steps sample after sample, they are limited strictly for
@@ -139,8 +136,8 @@ def bound(dt: float, settings: Settings, state: State, V0: Array, V: Array, y: A
     The step may be larger by the acceleration that the joints missed in the previous sample, because the law requests
     it again.
     """
-    step, missing, beyond = np.empty(6), np.zeros(6), False
-    _step(dt, state, V0, V, step)
+    dt, step, missing, beyond = state.step[0], np.empty(6), np.zeros(6), False
+    _step(state, response, step)
     for part in range(2):
         size, most = 0.0, WITHIN * max(1.0, state.held_back[0] / PATIENT) * settings.steps[part] + state.missed[part]
         for i in range(3 * part, 3 * part + 3):
@@ -150,7 +147,7 @@ def bound(dt: float, settings: Settings, state: State, V0: Array, V: Array, y: A
             for i in range(3 * part, 3 * part + 3):
                 missing[i] = -step[i] * (1.0 - most / math.sqrt(size)) * dt
     if beyond:
-        carry(missing, state, V, y)
+        carry(missing, state, response)
         state.held_back[0] += 1.0
     else:
         calm_down(state)

@@ -13,11 +13,10 @@ from flexarm_core.behavior_impedance.avoidance.arm_shape import build_arm_shape
 from flexarm_core.behavior_impedance.behavior import ActiveBehavior, Arm, BehaviorSpec, MotionSample
 from flexarm_core.behavior_impedance.config import ImpedanceConfig
 from flexarm_core.behavior_impedance.ensemble import Ensemble
-from flexarm_core.behavior_impedance.layout import State, view_state
+from flexarm_core.behavior_impedance.layout import State, places, view_law
 from flexarm_core.behavior_impedance.motion_space import arm_kinematics
 from flexarm_core.behavior_impedance.progress import PATIENCE, Progress, hindrances
 from flexarm_core.behavior_impedance.sample import follow, remaining, settle
-from flexarm_core.compiled import allocate
 from flexarm_core.errors import ConfigError, InputError
 from flexarm_core.ik_redundancy.chain import build_chain
 from flexarm_core.ik_redundancy.config import RedundancyConfig
@@ -82,15 +81,15 @@ class BehaviorImpedanceController:
             raise ConfigError("the redundant joints are led by behaviors: objective_time_constant must be 0")
         n = arm.chain.n
         self.solver = RedundancySolver(arm.chain, arm.limits, mapping)
+        self._memory, self._no_wrench = np.zeros(view_law.size(n)), np.zeros(6)
         self._ensemble = Ensemble(arm)
-        self._memory, self._no_wrench = allocate(view_state, n)[0], np.zeros(6)
         self._progress = Progress()
         self._look_into()
         self._refusals: dict[str, float] = {}  # by behavior: remaining time for which its rejection counts [s]
         self.output = ImpedanceOutput()
         self.set_config(config)
-        self._last_settings = self._settings
-        remaining(self._settings, self._ensemble.total.row, self._memory, n)  # loads the compiled code
+        self._last_settings[:] = self._settings
+        remaining(self._memory, n)  # loads the compiled code
 
     @classmethod
     def of(
@@ -121,7 +120,9 @@ class BehaviorImpedanceController:
     def _look_into(self) -> None:
         """Create named views into the work arrays of the law."""
         n = self.arm.chain.n
-        self._state: State = view_state(self._memory, n)
+        self._settings, total, self._last_settings, last_total = (self._memory[place] for place in places(n))
+        self._ensemble.sum_to(total, last_total)
+        self._state: State = view_law(self._memory, n).state
         self._frames, self._J = self._state.frames, self._state.J
         self._position, self._rotation = self._frames[n, 9:], self._frames[n, :9].reshape(3, 3)
 
@@ -138,7 +139,7 @@ class BehaviorImpedanceController:
         Raises:
             ConfigError: joint matrices have the wrong size for this arm, or are not positive.
         """
-        self._settings = config.table(self.arm.chain.n)  # a new array: the table of the last sample is kept unchanged
+        self._settings[:] = config.table(self.arm.chain.n)
         self._axes = np.array(config.axes, dtype=bool)
         self._config = config
         self._state.changed[0] = 1.0
@@ -197,7 +198,7 @@ class BehaviorImpedanceController:
             InputError: a shape is wrong, or a value is not finite.
         """
         self.solver.begin(position, velocity)
-        self._memory[:] = 0.0
+        self._memory[places(self.arm.chain.n)[-1].stop :] = 0.0
         self._progress, self._refusals = Progress(), {}
         self._restart()
         state = self._state
@@ -266,11 +267,8 @@ class BehaviorImpedanceController:
         state.wrench[:] = sample.wrench
         memory, plan = solver.arguments(self._axes, dt)
         result = np.empty((3, self.arm.chain.n))
-        possible = follow(
-            self._settings, ensemble.total.row, self._last_settings, ensemble.last_total.row, self._memory,
-            memory, plan, solver.position, solver.velocity, result,
-        )  # fmt: skip
-        self._last_settings = self._settings
+        possible = follow(self._memory, memory, plan, solver.position, solver.velocity, result)
+        self._last_settings[:] = self._settings
         if not possible:
             self._rest(dt, "the forces of the behaviors are too large for the law")
             return
@@ -281,11 +279,9 @@ class BehaviorImpedanceController:
             solver.position, solver.velocity, solver.acceleration = before
             self._refusals[objection[0]] = PATIENCE
             self._rest(dt, ": ".join(objection))
-            distance = remaining(self._settings, ensemble.total.row, self._memory, len(solver.position))
+            distance = remaining(self._memory, len(solver.position))
         else:
-            distance = settle(
-                self._settings, ensemble.total.row, self._memory, memory, solver.position, solver.velocity,
-            )  # fmt: skip
+            distance = settle(self._memory, memory, solver.position, solver.velocity)
             self._tell(self._state.acceleration.copy())
         self._look_for_progress(dt, distance, sample.wrench)
 

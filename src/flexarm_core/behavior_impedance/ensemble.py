@@ -18,7 +18,6 @@ from flexarm_core.behavior_impedance.law import add_up
 from flexarm_core.behavior_impedance.layout import view_parts
 from flexarm_core.behavior_impedance.registry import make_behavior
 from flexarm_core.behavior_impedance.setting import plain_settings
-from flexarm_core.compiled import allocate
 from flexarm_core.errors import ConfigError, FlexarmError
 from flexarm_core.types import Array
 
@@ -34,10 +33,14 @@ class Ensemble:
 
     def __init__(self, arm: Arm) -> None:
         """Create an ensemble without behaviors."""
-        self._arm, self._n = arm, arm.chain.n
-        self.total, self.last_total = (Contribution(allocate(view_parts, self._n)[0], self._n) for _ in range(2))
-        self._table = np.zeros((0, self.total.row.size))
+        self._arm, self._n, self._size = arm, arm.chain.n, view_parts.size(arm.chain.n)
+        self.sum_to(*np.zeros((2, self._size)))
+        self._table = np.zeros((0, self._size))
         self.active: list[ActiveBehavior] = []
+
+    def sum_to(self, total: Array, last_total: Array) -> None:
+        """Write the sums to two rows, see ``layout.Parts``."""
+        self.total, self.last_total = Contribution(total, self._n), Contribution(last_total, self._n)
 
     def change(self, specs: Sequence[BehaviorSpec]) -> list[ActiveBehavior] | None:
         """Replace the set of active behaviors; a behavior that keeps its name and class continues.
@@ -66,7 +69,7 @@ class Ensemble:
                     behavior.take_over(old.behavior)
                 except Exception as error:  # a user-defined behavior may raise anything
                     raise ConfigError(f"behavior '{spec.name}' cannot take over: {error}") from error
-        self._table = np.zeros((len(made), self.total.row.size))
+        self._table = np.zeros((len(made), self._size))
         self.active = [
             ActiveBehavior(spec, behavior, Contribution(row, self._n), joined=old is not None and old.joined)
             for spec, (behavior, old, _), row in zip(specs, made, self._table, strict=True)
@@ -95,7 +98,7 @@ class Ensemble:
     def gather(self, sample: MotionSample) -> bool:
         """Update every behavior and sum the contributions; return whether another behavior has failed."""
         self._table[:] = 0.0
-        self.total, self.last_total = self.last_total, self.total
+        self.last_total.row[:] = self.total.row
         sound = [active.failure for active in self.active].count("")
         for active in self.active:
             if active.failure:

@@ -9,24 +9,24 @@ from __future__ import annotations
 import numpy as np
 
 from flexarm_core.behavior_impedance.carried_force import RAMP_SHARE
-from flexarm_core.behavior_impedance.layout import Parts, Settings, State
+from flexarm_core.behavior_impedance.layout import Law, Program, Settings, State
 from flexarm_core.behavior_impedance.motion_space import solve
 from flexarm_core.compiled import inlined_kernel
 from flexarm_core.types import Array
 
 
 @inlined_kernel
-def joint_step(
-    dt: float, settings: Settings, total: Parts, old_settings: Settings, old_total: Parts, state: State,
-    velocity: Array, N: Array, displacement: Array,
-) -> None:  # fmt: skip
-    """Integrate the redundant part by the implicit Euler method; write the displacement (n,).
+def joint_step(law: Law, velocity: Array, N: Array) -> None:
+    """Integrate the redundant part by the implicit Euler method; write the displacement into the state.
 
-    Arguments as in :func:`tool_step`, and:
+    Args:
+        law: the law; the sum of the previous program is overwritten if the program has changed.
         velocity: (n,) commanded joint velocities [rad/s | m/s].
         N: (n, r) orthonormal basis of the joint motions that do not move the tool.
     """
     n, r = N.shape
+    state, old_total = law.state, law.before.total
+    dt, displacement = state.step[0], state.displacement
     for i in range(n):
         displacement[i] = 0.0
     if r == 0:
@@ -45,14 +45,14 @@ def joint_step(
             for j in range(n):
                 old_total.effort[i] -= dt * old_total.effort_stiffness[i, j] * velocity[j]
                 old_total.yielding[i] -= dt * old_total.yielding_stiffness[i, j] * velocity[j]
-        _respond(dt, old_settings, old_total, state, rho, N, A, X)
+        _respond(law.before, state, rho, N, A, X)
         for c in range(r):
             kept[c] = X[c, 0] + X[c, 1]
-    _respond(dt, settings, total, state, rho, N, A, X)
+    _respond(law.now, state, rho, N, A, X)
     if state.changed[0] > 0.0 or state.known[0] == 0.0:
         for c in range(r):
             X[c, 1] = kept[c] - X[c, 0]
-    _fade(dt, settings, N, X)
+    _fade(dt, law.now.settings, N, X)
     for i in range(n):
         state.carried_effort[i] = 0.0
     for a in range(r):
@@ -71,14 +71,13 @@ def joint_step(
 
 
 @inlined_kernel
-def _respond(
-    dt: float, settings: Settings, total: Parts, state: State, rho: Array, N: Array, A: Array, X: Array
-) -> None:
+def _respond(program: Program, state: State, rho: Array, N: Array, A: Array, X: Array) -> None:
     """Compute the rates ``X`` (r, 2) at the end of the sample due to the program and to the carried effort.
 
     ``A`` (r, r) is set to the system matrix of the implicit Euler step.
     """
     n, r = N.shape
+    settings, total, dt = program.settings, program.total, state.step[0]
     W, S, reduced, G = np.empty((n, r)), np.empty((n, r)), np.empty((r, r)), np.empty((r, r))
     M, B, Ke, Ky = settings.joint_inertia, settings.joint_damping, total.effort_stiffness, total.yielding_stiffness
     for c in range(r):

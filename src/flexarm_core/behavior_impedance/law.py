@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from flexarm_core.behavior_impedance.joint_step import joint_step
-from flexarm_core.behavior_impedance.layout import view_parts, view_settings, view_state
+from flexarm_core.behavior_impedance.layout import view_law
 from flexarm_core.behavior_impedance.merge import merge
 from flexarm_core.behavior_impedance.motion_space import damped_inverse, redundant_space
 from flexarm_core.behavior_impedance.tool_step import tool_step
@@ -36,34 +36,28 @@ def add_up(table: Array, total: Array, n: int) -> int:
 
 
 @allocating_kernel
-def law_step(
-    settings: Array, total: Array, old_settings: Array, old_total: Array, state: Array, velocity: Array
-) -> None:
+def law_step(memory: Array, velocity: Array) -> None:
     """Integrate the law over one sample.
 
     Args:
-        settings: table of the config.
-        total: sum of the contributions.
-        old_settings: table of the config at the previous sample.
-        old_total: sum of the contributions at the previous sample; overwritten if the program has changed.
-        state: see :class:`State`; gets the results.
+        memory: see :class:`Law`; its state gets the results.
         velocity: (n,) commanded joint velocities [rad/s | m/s].
     """
     n = velocity.shape[0]
-    law, old_law = view_settings(settings, n), view_settings(old_settings, n)
-    now, before = view_parts(total, n), view_parts(old_total, n)
-    kept, inverse = view_state(state, n), np.zeros((n, 6))
-    dt, scale, J = kept.step[0], kept.step[1], kept.J
+    law = view_law(memory, n)
+    settings, now, before = law.now.settings, law.now.total, law.before.total
+    kept, inverse = law.state, np.zeros((n, 6))
+    scale, J = kept.step[1], kept.J
     held = 0
     for i in range(6):
-        held += int(law.axes[i])
+        held += int(settings.axes[i])
     there = 0.0
     for i in range(n):
         there += abs(now.yielding[i]) + abs(before.yielding[i])
     if there > 0.0:
-        damped_inverse(J, law.axes, scale, law.mapping_damping, inverse)
+        damped_inverse(J, settings.axes, scale, settings.mapping_damping, inverse)
     N = np.empty((n, max(n - held, 0)))
-    redundant_space(J, law.axes, scale, N)
-    tool_step(dt, law, now, old_law, before, kept, inverse)
-    joint_step(dt, law, now, old_law, before, kept, velocity, N, kept.displacement)
+    redundant_space(J, settings.axes, scale, N)
+    tool_step(law, inverse)
+    joint_step(law, velocity, N)
     kept.changed[0], kept.known[0] = 0.0, 1.0

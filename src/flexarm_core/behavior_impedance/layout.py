@@ -88,4 +88,40 @@ class State(NamedTuple):
     displacement: Annotated[Array, "n"]  # displacement of the joints in the redundant space [rad | m]
 
 
-view_state = views(State, "n")
+class Response(NamedTuple):
+    """Response of the tool over a sample, relative to the set-point.
+
+    Columns of V and y: due to the law (0), the carried force (1), the change of the measured wrench alone (2), and unit
+    forces (3 to 8).
+    """
+
+    e: Annotated[Array, 6]  # error at the beginning of the sample [m, rad]
+    V0: Annotated[Array, 6]  # relative velocity at the beginning of the sample [m/s, rad/s]
+    T: Annotated[Array, 6, 6]  # maps relative velocities to rates of the error
+    V: Annotated[Array, 6, 9]  # relative velocities at the end of the sample
+    y: Annotated[Array, 6, 9]  # displacements over the sample
+
+
+class Program(NamedTuple):
+    """A program of behaviors."""
+
+    settings: Settings
+    total: Parts  # sum of the contributions
+
+
+class Law(NamedTuple):
+    """All that the law works with."""
+
+    now: Program
+    before: Program  # of the previous sample; the sum is overwritten if the program has changed
+    state: State
+    response: Response
+
+
+view_state, view_law = views(State, "n"), views(Law, "n")
+
+
+def places(n: int) -> tuple[slice, slice, slice, slice]:
+    """Return where settings and sum of both programs, ``now`` and ``before``, lie in the memory of the law."""
+    s, p = view_settings.size(n), view_parts.size(n)
+    return slice(0, s), slice(s, s + p), slice(s + p, 2 * s + p), slice(2 * s + p, 2 * (s + p))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flexarm_core.behavior_impedance.law import law_step
-from flexarm_core.behavior_impedance.layout import view_parts, view_settings, view_state
+from flexarm_core.behavior_impedance.layout import view_law
 from flexarm_core.behavior_impedance.motion_space import arm_kinematics
 from flexarm_core.behavior_impedance.progress import distance
 from flexarm_core.behavior_impedance.tool_step import take_back
@@ -19,18 +19,11 @@ TOO_LARGE = 1e6  # [m, rad] norm of the law's output (pose, error, joint displac
 
 
 @allocating_kernel
-def follow(
-    settings: Array, total: Array, old_settings: Array, old_total: Array, state: Array, memory: Array,
-    plan: Array, q: Array, v: Array, out: Array,
-) -> bool:  # fmt: skip
+def follow(law_memory: Array, memory: Array, plan: Array, q: Array, v: Array, out: Array) -> bool:
     """Integrate the law over one sample and map the tool's motion to the joints.
 
     Args:
-        settings: this and the arrays as far as ``state``: see :func:`law_step`.
-        total: see there.
-        old_settings: see there.
-        old_total: see there.
-        state: see there.
+        law_memory: see :class:`Law`.
         memory: this and the other arrays: see :func:`advance`; the pose is that of the law, and the joints are led by
             its displacement in the redundant space instead of ``origin``.
         plan: see there.
@@ -42,8 +35,8 @@ def follow(
         Whether the result of the law is finite and possible; if not, the joints are not computed.
     """
     n = q.shape[0]
-    law_step(settings, total, old_settings, old_total, state, v)
-    law, asked = view_state(state, n), view_solver(memory, n).request
+    law_step(law_memory, v)
+    law, asked = view_law(law_memory, n).state, view_solver(memory, n).request
     position, rotation = law.position, law.rotation
     size = 0.0
     for i in range(3):
@@ -67,24 +60,24 @@ def follow(
 
 
 @kernel
-def settle(settings: Array, total: Array, state: Array, memory: Array, q: Array, v: Array) -> float:
+def settle(law_memory: Array, memory: Array, q: Array, v: Array) -> float:
     """Take over the performed part of the requested motion; arguments as in :func:`follow`, after the sample.
 
     Returns:
         Distance of the tool from its set-point as in :func:`distance`.
     """
     n = q.shape[0]
-    law, solver = view_state(state, n), view_solver(memory, n)
-    arm_kinematics(solver.links, q, law.frames, law.J)
-    take_back(law.step[0], settings, solver.request.motion, solver.track.error, law.J, v, state)
-    return remaining(settings, total, state, n)
+    law, solver = view_law(law_memory, n), view_solver(memory, n)
+    arm_kinematics(solver.links, q, law.state.frames, law.state.J)
+    take_back(law.now.settings, law.state, solver.request.motion, solver.track.error, v)
+    return remaining(law_memory, n)
 
 
 @allocating_kernel
-def remaining(settings: Array, total: Array, state: Array, n: int) -> float:
+def remaining(law_memory: Array, n: int) -> float:
     """Return the distance of the tool from its set-point, along the controlled axes and without freed directions."""
-    axes, freed = view_settings(settings, n).axes, view_parts(total, n).freed
-    law, away = view_state(state, n), np.empty(6)
+    whole, away = view_law(law_memory, n), np.empty(6)
+    axes, freed, law = whole.now.settings.axes, whole.now.total.freed, whole.state
     error = law.error
     for i in range(6):
         away[i] = error[i] if axes[i] > 0.0 else 0.0

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from flexarm_core.behavior_impedance.impedance import System, propagate
-from flexarm_core.behavior_impedance.layout import Parts, Settings, State
+from flexarm_core.behavior_impedance.layout import Law, Program, Response, State
 from flexarm_core.behavior_impedance.wrench.tool_matrices import add_yielding, hold_only, tool_matrices
 from flexarm_core.compiled import inlined_kernel, view
 from flexarm_core.kernels.rotations import rate_map, rotation_error, rotation_of
@@ -22,28 +22,19 @@ SMALL_TURN = 1e-3  # [rad] error below which the change of T within a sample is 
 
 
 @inlined_kernel
-def respond(
-    dt: float, settings: Settings, total: Parts, state: State, pose: Array, wrench: Array, inverse: Array,
-    columns: int, e: Array, V0: Array, T: Array, V: Array, y: Array,
-) -> None:  # fmt: skip
+def respond(program: Program, state: State, inverse: Array, columns: int, out: Response) -> None:
     """Compute the response over one sample, relative to the set-point stored in ``state``.
 
     Args:
-        dt: sampling period [s].
-        settings: settings of the law.
-        total: sum of the contributions.
-        state: state that is kept from sample to sample; only read here.
-        pose: (12,) commanded tool pose at the beginning of the sample: rotation row by row, position [m].
-        wrench: (6,) external wrench on the tool at the tool origin [N, N*m].
+        program: program of behaviors.
+        state: state with what goes into the sample; only read here.
         inverse: (n, 6) ``J#``, which maps yielding efforts to the tool; zero if there are none.
         columns: 3, or 9 to compute the responses to unit forces too.
-        e: (6,) output: error at the beginning of the sample [m, rad].
-        V0: (6,) output: relative velocity at the beginning of the sample [m/s, rad/s].
-        T: (6, 6) output: maps relative velocities to rates of the error.
-        V: (6, 9) output: relative velocities at the end of the sample due to the law (0), the carried force (1), the
-            change of the measured wrench alone (2), and unit forces (3 to 8).
-        y: (6, 9) output: displacements over the sample, in the same columns.
+        out: gets the response.
     """
+    settings, total = program.settings, program.total
+    e, V0, T, V, y = out
+    dt, wrench, pose = state.step[0], state.wrench, state.frames[state.frames.shape[0] - 1]
     n, axes = inverse.shape[0], settings.axes
     M, B, K, S, TK = np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6)), np.empty((6, 6))
     phi, mid, E = np.empty(3), np.empty(3), np.empty((3, 3))
@@ -102,20 +93,19 @@ def respond(
 
 
 @inlined_kernel
-def unchanged_acceleration(
-    dt: float, settings: Settings, total: Parts, state: State, pose: Array, wrench: Array, inverse: Array, out: Array
-) -> None:
+def unchanged_acceleration(law: Law, inverse: Array, out: Array) -> None:
     """Compute the tool acceleration (6,) in this sample if the program of the previous sample were still active.
 
-    ``total`` is extrapolated to this sample with its own stiffness and damping; the set-point is extrapolated with its
-    acceleration. Arguments as in :func:`respond`.
+    Its sum is extrapolated to this sample with its own stiffness and damping; the set-point is extrapolated with its
+    acceleration. ``inverse`` as in :func:`respond`.
     """
-    e, V0, T, V, y = np.empty(6), np.empty(6), np.empty((6, 6)), np.empty((6, 9)), np.empty((6, 9))
+    state, settings, total = law.state, law.before.settings, law.before.total
+    V0, V, dt = law.response.V0, law.response.V, state.step[0]
     for i in range(6):
         for j in range(6):
             total.force[i] -= dt * total.stiffness[i, j] * state.velocity[j]
             total.force[i] -= dt * total.damping[i, j] * state.acceleration[j]
-    respond(dt, settings, total, state, pose, wrench, inverse, 3, e, V0, T, V, y)
+    respond(law.before, state, inverse, 3, law.response)
     for i in range(6):
         out[i] = (V[i, 0] + V[i, 1] - V0[i]) / dt + state.set_acceleration[i]
         if settings.axes[i] == 0.0:  # a free axis, which moves as the joints do

@@ -21,10 +21,10 @@ import math
 import numpy as np
 
 from flexarm_core.behavior_impedance.carried_force import bound, calm_down, carry, fade, press_no_harder, turn_freed
-from flexarm_core.behavior_impedance.layout import Parts, Settings, State, view_settings, view_state
+from flexarm_core.behavior_impedance.layout import Law, Settings, State
 from flexarm_core.behavior_impedance.set_point import previous_set_point, set_point
 from flexarm_core.behavior_impedance.tool_response import respond, unchanged_acceleration
-from flexarm_core.compiled import inlined_kernel, kernel
+from flexarm_core.compiled import inlined_kernel
 from flexarm_core.kernels.rotations import rotation_error, rotation_of
 from flexarm_core.types import Array
 
@@ -32,31 +32,24 @@ MUCH, ROUNDING = 0.1, 1e-9  # fraction of a motion that counts as largely missed
 
 
 @inlined_kernel
-def tool_step(
-    dt: float, settings: Settings, total: Parts, old_settings: Settings, old_total: Parts, state: State, inverse: Array
-) -> None:  # fmt: skip
-    """Integrate the tool's part of the law: write the desired pose, its error, twist and acceleration into ``state``.
+def tool_step(law: Law, inverse: Array) -> None:
+    """Integrate the tool's part of the law: write the desired pose, its error, twist and acceleration into its state.
 
     Args:
-        dt: sampling period [s].
-        settings: settings of the law.
-        total: sum of the contributions.
-        old_settings: settings at the previous sample.
-        old_total: sum of the contributions at the previous sample; overwritten if the program has changed.
-        state: state that is kept from sample to sample, with what goes into the sample.
+        law: the law; the sum of the previous program is overwritten if the program has changed.
         inverse: (n, 6) ``J#``, which maps yielding efforts to the tool; zero if there are none.
     """
-    pose, wrench = state.frames[state.frames.shape[0] - 1], state.wrench
+    settings, total, state, response = law.now.settings, law.now.total, law.state, law.response
+    e, V0, T, V, y = response
+    dt, wrench = state.step[0], state.wrench
     p, R, twist, acceleration = np.empty(3), np.empty((3, 3)), np.empty(6), np.empty(6)
-    e, mid, T, V0 = np.empty(6), np.empty(3), np.empty((6, 6)), np.empty(6)
-    E, moved, kept, missing = np.empty((3, 3)), np.empty(6), np.empty(6), np.empty(6)
-    V, y = np.empty((6, 9)), np.empty((6, 9))
+    mid, E, moved, kept, missing = np.empty(3), np.empty((3, 3)), np.empty(6), np.empty(6), np.empty(6)
     changed = state.changed[0] > 0.0 or state.known[0] == 0.0
     for i in range(6):
         kept[i] = state.acceleration[i]
     if changed and state.known[0] > 0.0:
-        turn_freed(dt, total, old_total, state)
-        unchanged_acceleration(dt, old_settings, old_total, state, pose, wrench, inverse, kept)
+        turn_freed(dt, total, law.before.total, state)
+        unchanged_acceleration(law, inverse, kept)
     set_point(total, state, p, R, twist, acceleration)
     # in the freed directions the motion of the set-point is ignored, like its position
     for i in range(6):
@@ -70,7 +63,7 @@ def tool_step(
     carries = changed
     for i in range(6):
         carries = carries or state.carried[i] != 0.0
-    respond(dt, settings, total, state, pose, wrench, inverse, 9 if carries else 3, e, V0, T, V, y)
+    respond(law.now, state, inverse, 9 if carries else 3, response)
     rotation_error(R, state.set_rotation, mid)
     for i in range(3):
         moved[i], moved[3 + i] = p[i] - state.set_position[i], mid[i]
@@ -79,12 +72,12 @@ def tool_step(
     if changed:
         for i in range(6):
             missing[i] = settings.axes[i] * (V0[i] + kept[i] * dt - V[i, 0] - V[i, 1])
-        carry(missing, state, V, y)
+        carry(missing, state, response)
     if carries:
-        press_no_harder(total, state, wrench, V, y)
-        fade(dt, settings, state, changed, V0, V, y)
+        press_no_harder(total, state, response)
+        fade(settings, state, changed, response)
         if not changed:
-            bound(dt, settings, state, V0, V, y)
+            bound(settings, state, response)
     else:
         calm_down(state)
     for i in range(6):
@@ -125,25 +118,22 @@ def tool_step(
             state.set_rotation[i, j] = R[i, j]
 
 
-@kernel
-def take_back(dt: float, settings: Array, motion: Array, missed: Array, J: Array, rates: Array, state: Array) -> None:
+@inlined_kernel
+def take_back(settings: Settings, at: State, motion: Array, missed: Array, rates: Array) -> None:
     """Correct the law's tool velocity and acceleration for the part of the motion that the joints did not follow.
 
     A small missed part is subtracted from the velocity. If the joints missed a large part of the motion, the velocity
     is replaced by that of the joints; otherwise the law would wind up and request more and more.
 
     Args:
-        dt: sampling period [s].
-        settings: table of the config.
+        settings: settings of the law.
+        at: state with the tool Jacobian at the end of the sample, whose velocity and acceleration are corrected (free
+            axes move as the joints do); the missed acceleration is stored in it.
         motion: (6,) desired tool motion in this sample [m, rad].
         missed: (6,) part of ``motion`` that the joints missed [m, rad].
-        J: (6, n) tool Jacobian at the end of the sample.
         rates: (n,) joint velocities [rad/s | m/s].
-        state: state whose velocity and acceleration are corrected (free axes move as the joints do); the missed
-            acceleration is stored in it.
     """
-    n = J.shape[1]
-    axes, at = view_settings(settings, n).axes, view_state(state, n)
+    axes, J, dt, n = settings.axes, at.J, at.step[0], rates.shape[0]
     for part in range(0, 6, 3):
         lost = whole = taken = 0.0
         for i in range(part, part + 3):
