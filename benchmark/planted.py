@@ -621,6 +621,26 @@ PLANTED = (
         f"{CORE_TESTS}/test_effort_direction.py",
     ),
     Planted(
+        "efforts in vain are given on", f"{GATE}/commands.py",
+        "self._none if self._seen is not None and self._seen.stamp < self._released else self.share", "self.share",
+        f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
+        "efforts in vain are not noticed", f"{GATE}/effort_direction.py",
+        "if power >= CAUSED * needed or not share.all():", "if True:",
+        f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
+        "efforts that bear a load seem to act in vain", f"{GATE}/effort_direction.py",
+        "if power >= CAUSED * needed or not share.all():", "if 0.1 * power >= CAUSED * needed:",
+        f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
+        "an arm without a fallback is released", f"{GATE}/gate.py",
+        "if self._direction.runaway is not None and self.config.fallback and not self._timing.busy:",
+        "if self._direction.runaway is not None:", f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
         "a reversed joint goes on getting efforts", f"{GATE}/effort_direction.py",
         "share[found] = 0.0", "share[found] = 1.0", f"{CORE_TESTS}/test_effort_direction.py",
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -17,6 +19,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.drive_terms import DriveTerms
 from flexarm_core.types import ArmState, Array, JointReference
 
+RELEASED, AGAIN = 0.1, 1.0  # [s]
 SAME = 0.9  # periods in which a set point takes the place of another, and none is overdue
 
 
@@ -65,7 +68,7 @@ class Commands:
         self.drives = drives
         self._model, self._limits, self._config, self._timing, self._soft = model, limits, config, timing, soft
         self._prediction = Prediction(model, limits.velocity)
-        self.share = share
+        self.share, self._none = share, np.zeros(model.n)
         self.set_mode(config.command_mode)
         self.reset()
 
@@ -100,6 +103,7 @@ class Commands:
     def restart(self) -> None:
         """Begin a new time base."""
         self.answered, self.sent, self.rebase = None, None, False
+        self._released = -math.inf  # stamp until which no effort is given [ns]
         self._looked_ahead = False  # whether it was checked that the motion can be predicted while states are missing
 
     def see(self, state: ArmState, turned: Array | None) -> None:
@@ -245,7 +249,7 @@ class Commands:
             return None
         self._given_at = self._timing.now()
         if self.law.mode == "effort":
-            command = self.share * command
+            command = self._allowed * command
         command = self.law.remember(command, dt)
         if self.law.mode == "effort":
             command = self._commanded(command, self._predicted or self._seen, self.law.friction)
@@ -259,4 +263,14 @@ class Commands:
         if self.drives.adds and state is not None:
             added = self.drives.commanded(state.position, state.velocity, np.asarray(friction, dtype=float))
             effort = effort - added
-        return effort if self.share.all() else np.ceil(self.share) * effort
+        return effort if self._allowed.all() else np.ceil(self._allowed) * effort
+
+    @property
+    def _allowed(self) -> Array:
+        """Share (n,) of its effort that each joint is given now."""
+        return self._none if self._seen is not None and self._seen.stamp < self._released else self.share
+
+    def release(self, stamp: int) -> None:
+        """Give no effort for RELEASED from a stamp [ns] on, at most once in AGAIN: meanwhile drives may take over."""
+        if stamp > self._released + AGAIN * 1e9:
+            self._released = stamp + RELEASED * 1e9

@@ -1,4 +1,4 @@
-r"""EffortDirection: notices a joint that its own effort accelerates the wrong way.
+r"""EffortDirection: notices a joint that its own effort accelerates the wrong way, and efforts that act in vain.
 
 A motor, an encoder, or an axis of the description may be reversed. Then every effort that brakes the joint throws it.
 
@@ -20,6 +20,11 @@ faster than its acceleration limit allows.
 
 An effort at its limit does not change, so nothing is seen of it. If a joint becomes faster against its full effort for
 PRESSED samples, it gets less for two samples.
+
+Other defects show as motion without a cause. Whatever the load, ``sum d . x`` is ``sum x . (H + L) x``, at least
+``sum x . H x``. If a joint is faster than its velocity limit, and than its acceleration limit allows, and the first
+sum is less than CAUSED times the second, efforts act in vain: motors are swapped or dead, commands are late, or the
+arm has hit something. To brake it with more of them would throw it. But first a joint is tried out.
 """
 
 from __future__ import annotations
@@ -42,8 +47,9 @@ ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the
 LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
 PRESSED, RESTS = 3, 50  # samples in which full effort does not slow a joint until it is tried out; least between tries
 FULL, TRIED = 0.98, (0.6, 0.2)  # share of the effort limits that counts as full; shares of the effort in a try
+CAUSED = 0.6  # see above
 # rows of the memory; CHANGE: of the acceleration; SAYS, TRY: counted samples; then sums
-SPEED, ACCELERATION, EFFORT, BEFORE, CHANGE, SAYS, TRY, PUSHED, MOVED, ANSWERED, LATER = range(11)
+SPEED, ACCELERATION, EFFORT, BEFORE, CHANGE, SAYS, TRY, PUSHED, MOVED, ANSWERED, LATER, NEEDED = range(12)
 
 
 class EffortDirection:
@@ -52,13 +58,15 @@ class EffortDirection:
     Attributes:
         share: (n,) share of its effort that each joint is given: 0 once it is known to be reversed, else 1, or less
             while it is tried out.
+        runaway: joint that is too fast while efforts act in vain; None: there is none.
     """
 
     def __init__(self, limits: JointLimits) -> None:
         """Watch joints with these limits."""
         self._table, n = limits.table, limits.table.shape[1]
-        self._memory, self.share = np.zeros((LATER + 1, n)), np.ones(n)
-        _look(self._memory, self.share, self._table, np.zeros((3, n)), np.eye(n), 0.001, 3)  # compiles or loads
+        self._memory, self.share = np.zeros((NEEDED + 1, n)), np.ones(n)
+        self.runaway: int | None = None
+        _look(self._memory, self.share, self._table, np.zeros((3, n)), np.eye(n), 0.001)  # compiles or loads
         self.reset()
 
     def reset(self) -> None:
@@ -69,7 +77,8 @@ class EffortDirection:
     def _pause(self) -> None:
         """Forget what was seen."""
         self.share[:] = np.ceil(self.share)
-        self._memory[:], self._stamp, self._count = 0.0, 0, 0
+        self._memory[:], self._stamp, self.runaway = 0.0, 0, None
+        self._memory[[SPEED, ACCELERATION]] = np.nan
 
     @property
     def reversed(self) -> bool:
@@ -92,39 +101,40 @@ class EffortDirection:
         if not 0.0 < dt <= LONGEST:
             self._pause()
         self._stamp = state.stamp
-        self._count += 1
-        joint = _look(self._memory, self.share, self._table, given, inertia, dt, self._count)
-        return None if joint < 0 else joint
+        reversed_one, runaway = _look(self._memory, self.share, self._table, given, inertia, dt)
+        self.runaway = None if runaway < 0 else runaway
+        return None if reversed_one < 0 else reversed_one
 
 
 @kernel
-def _look(
-    memory: Array, share: Array, table: Array, given: Array, inertia: Array, dt: float, count: int
-) -> int:  # fmt: skip
-    """Add a sample (3, n) of velocity, effort and excess; return the joint found to be reversed, -1 if none is.
+def _look(memory: Array, share: Array, table: Array, given: Array, inertia: Array, dt: float) -> tuple[int, int]:
+    """Add a sample (3, n) of velocity, effort and excess; return a joint that is reversed, and a runaway, -1: none.
 
-    The first sample tells a velocity, the second an acceleration, the third a change of it. ``share``: (n,) of the
-    efforts, changed in place.
+    The first sample tells a velocity, the second an acceleration, the third a change of it; until then they are NaN.
+    ``share``: (n,) of the efforts, changed in place.
     """
-    n, kept, found, most, escapes = memory.shape[1], math.exp(-dt / MEMORY), -1, 0.0, False
-    power, later = 0.0, 0.0
+    n, kept, found, runaway, most, escapes = memory.shape[1], math.exp(-dt / MEMORY), -1, -1, 0.0, False
+    power, later, needed, known = 0.0, 0.0, 0.0, not math.isnan(memory[ACCELERATION, 0])
     for j in range(n):
         v, out = given[0, j], abs(given[2, j]) > ESCAPES * table[VELOCITY, j]
-        in_vain = out and v * given[1, j] < 0.0 and abs(v) > abs(memory[SPEED, j])
+        in_vain = out and v * given[1, j] < 0.0 and not abs(v) <= abs(memory[SPEED, j])
         if share[j] > 0.0:
             _try_out(memory, share, j, in_vain and abs(given[1, j]) > FULL * table[LIMIT, j])
-        acceleration = (v - memory[SPEED, j]) / dt if count > 1 else 0.0
-        memory[CHANGE, j] = acceleration - memory[ACCELERATION, j] if count > 2 else 0.0
+        acceleration = (v - memory[SPEED, j]) / dt
+        memory[CHANGE, j] = acceleration - memory[ACCELERATION, j] if known else 0.0
         memory[SPEED, j], memory[ACCELERATION, j] = v, acceleration
         escapes = escapes or out
+        if out and abs(v) > table[VELOCITY, j] and memory[TRY, j] <= 0.0:
+            runaway = j
     for j in range(n):
-        d, x, torque = given[1, j] - memory[EFFORT, j] if count > 2 else 0.0, memory[CHANGE, j], 0.0
+        d, x, torque = given[1, j] - memory[EFFORT, j] if known else 0.0, memory[CHANGE, j], 0.0
         for k in range(n):
             torque += inertia[j, k] * memory[CHANGE, k]
         memory[PUSHED, j] = kept * memory[PUSHED, j] + d * d
         memory[MOVED, j] = kept * memory[MOVED, j] + x * x
         memory[ANSWERED, j] = kept * memory[ANSWERED, j] + d * x
         memory[LATER, j] = kept * memory[LATER, j] + memory[BEFORE, j] * x
+        memory[NEEDED, j] = kept * memory[NEEDED, j] + x * torque
         memory[SAYS, j] = memory[SAYS, j] + 1.0 if d * x < 0.0 and d * torque < 0.0 else 0.0
         memory[EFFORT, j], memory[BEFORE, j] = given[1, j], d
         pushed, before, noise = memory[PUSHED, j], memory[PUSHED, j] - d * d, NOISE * table[VELOCITY, j] / dt
@@ -134,13 +144,15 @@ def _look(
             and memory[ANSWERED, j] < 0.0
             and moved - memory[ANSWERED, j] ** 2 / pushed < UNEXPLAINED * (moved - late * late / max(before, 1e-300))
         )
-        power, later = power + memory[ANSWERED, j], later + memory[LATER, j]
+        power, later, needed = power + memory[ANSWERED, j], later + memory[LATER, j], needed + memory[NEEDED, j]
         if opposed and share[j] > 0.0 and memory[ANSWERED, j] < most:
             found, most = j, memory[ANSWERED, j]
+    if power >= CAUSED * needed or not share.all():
+        runaway = -1
     if not escapes or found < 0 or power - 2.0 * most < LATE * later:
-        return -1
+        return -1, runaway
     share[found] = 0.0
-    return found
+    return found, runaway
 
 
 @inlined_kernel

@@ -472,6 +472,14 @@ class HardwareGate:
                 f"efforts accelerate {name} the wrong way: is its motor, its encoder or its axis reversed?",
                 fallback=True,
             )
+        if self._direction.runaway is not None and self.config.fallback and not self._timing.busy:
+            name, share = self._speed.fastest(state)
+            self._machine.trip(
+                f"{name} moves at {share:.2f} times its velocity limit, and efforts do not slow it: are motors swapped "
+                "or dead, are commands late, does the arm touch something?",
+                fallback=True,
+            )
+            self._commands.release(state.stamp)
         if not (self._machine.fallback or self.config.lockstep):
             response.on_state(state, law.command - law.friction, law.observed.load)
             law.cautious = response.suspected > 0.0 or self._trust.probation.active
