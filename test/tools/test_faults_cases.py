@@ -36,6 +36,16 @@ def test_an_arm_that_is_fast_when_late_commands_begin_to_act_is_given_to_its_dri
     assert not outcome.missed and outcome.speed_ratio < 1.5 and outcome.fallback_delay is not None
 
 
+@pytest.mark.parametrize(
+    ("seed", "kind"), [(7700002, "motor_dead"), (7700006, "motors_swapped"), (7700022, "motor_reversed")]
+)
+def test_an_arm_whose_efforts_act_in_vain_gets_none_until_its_drives_have_switched_to_the_fallback(seed, kind):
+    """Cases that reached 5, 45 and 8 times the limits, as the gate went on braking."""
+    outcome = run_core_case(seed, [kind])
+    assert not outcome.missed and outcome.speed_ratio < 1.5 and outcome.at_rest
+    assert "efforts do not slow it" in outcome.reason
+
+
 @pytest.mark.parametrize(("seed", "kinds"), [(21100905, DRAWN_FROM), (601341, ["none"]), (731049, DRAWN_FROM)])
 def test_a_light_wrist_driven_by_masses_that_the_model_does_not_know_is_held_within_its_limits(seed, kinds):
     """Cases without a fault until then in which the model braked a wrist that the real arm accelerated."""
