@@ -86,19 +86,16 @@ class Response:
             base_measured: whether states contain the motion of the base.
         """
         self._model, self._limit = model, numbers("effort_limit", effort_limit, model.n)
-        self._base_measured, self._bearable = base_measured, min(number("bearable", bearable, 0.0), float(DELAYS[-1]))
+        self._bearable = min(number("bearable", bearable, 0.0), float(DELAYS[-1]))
         self.age = self.suspected = 0.0
         n, self._moving = model.n, MOVING * numbers("velocity_limit", velocity_limit, model.n)
-        self._constants = pack(_Constants(model.m, self._limit, self._moving))
+        self._constants = pack(_Constants(model.m, base_measured, self._limit, self._moving))
         self._memories, self._evidence = zip(*(allocate(_view_evidence, n) for _ in range(2)), strict=True)
         self._inputs = np.empty(_view_inputs.size(n, model.m))
         self.reset()
-        self._inputs[:] = np.eye(1, self._inputs.size)  # load the compiled functions: no tick waits for them
+        self._inputs[:] = np.eye(1, self._inputs.size, 1)  # load the compiled functions: no tick waits for them
         _moves(self._moving, np.zeros(n))
-        _add_interval(
-            self._constants, self._inputs, base_measured, np.array([0.0, 1.0]), np.zeros((2, n)), 0.0, 1.0,
-            self._memories[0],
-        )  # fmt: skip
+        _add_interval(self._constants, self._inputs, np.array([0.0, 1.0]), np.zeros((2, n)), self._memories[0])
         self.reset()
 
     def acknowledge(self, least: float = 0.0) -> None:
@@ -189,12 +186,11 @@ class Response:
         for memory, added in zip(self._memories[: 1 + self._loaded], (None, load), strict=False):
             H = blocks.H_m if added is None else blocks.H_m + added
             parts = (
-                before.velocity, state.velocity, before.deflection_rate, state.deflection_rate, blocks.c_m, H.ravel(),
-                blocks.H_bm.ravel(),
+                (begin, now), before.velocity, state.velocity, before.deflection_rate, state.deflection_rate,
+                blocks.c_m, H.ravel(), blocks.H_bm.ravel(),
             )  # fmt: skip
             _add_interval(
-                self._constants, np.concatenate(parts, out=self._inputs), self._base_measured, times, self._impulses,
-                begin, now, memory,
+                self._constants, np.concatenate(parts, out=self._inputs), times, self._impulses, memory
             )  # fmt: skip
         misfit, square = np.array([e.misfit for e in evidence]), np.array([e.square for e in evidence])
         short = int(np.searchsorted(DELAYS, max(TOLD * dt, self._bearable)))
@@ -233,6 +229,7 @@ class _Constants(NamedTuple):
     """Arm and limits."""
 
     m: int  # number of elastic joints
+    measured: bool  # whether the motion of the base is measured
     limit: Annotated[Array, "n"]  # effort limits
     moving: Annotated[Array, "n"]  # velocities below which friction hides the commands
 
@@ -241,8 +238,10 @@ _view_constants = views(_Constants, "n")
 
 
 class _Inputs(NamedTuple):
-    """Velocities at both ends of an interval, and dynamics in its middle."""
+    """Times and velocities at both ends of an interval, and dynamics in its middle."""
 
+    begin: float
+    now: float
     velocity_before: Annotated[Array, "n"]
     velocity: Annotated[Array, "n"]
     rate_before: Annotated[Array, "m"]
@@ -268,40 +267,45 @@ class _Evidence(NamedTuple):
 _view_evidence = views(_Evidence, "n")
 
 
+class _Efforts(NamedTuple):
+    """Efforts that a motion needed, and how well they are known."""
+
+    moved: Array  # (n,) the efforts
+    scale: Array  # (n,) usual errors, as fractions of the limits
+    silent: NDArray[np.bool_]  # (n,) joints that are ignored and whose means restart
+    unknown: Array  # (n, k) orthonormal directions, of efforts as fractions of the limits, that are ignored
+
+
 @allocating_kernel
-def _add_interval(
-    constants: Array, inputs: Array, measured: bool, times: Array, impulses: Array, begin: float, now: float,
-    memory: Array,
-) -> None:  # fmt: skip
+def _add_interval(constants: Array, inputs: Array, times: Array, impulses: Array, memory: Array) -> None:
     """Add the errors of an interval to the evidence.
 
     Args:
         constants: see :class:`_Constants`.
         inputs: see :class:`_Inputs`.
-        measured: whether the motion of the base is measured.
         times: (k,) times of the states [s].
         impulses: (k, n) time integrals of the commands up to these times.
-        begin: time at the beginning of the interval [s].
-        now: time at its end [s].
         memory: see :class:`_Evidence`; changed in place.
     """
-    n, dt = impulses.shape[1], now - begin
-    m, limit, moving = _view_constants(constants, n)
+    n = impulses.shape[1]
+    arm = _view_constants(constants, n)
+    m, limit = arm.m, arm.limit
     u, e = _view_inputs(inputs, n, m), _view_evidence(memory, n)
+    dt = u.now - u.begin
     moved, scale, silent, left = np.empty(n), np.empty(n), np.zeros(n, dtype=np.bool_), 0
     for i in range(n):
         before, after = u.velocity_before[i], u.velocity[i]
         total, noise = 0.0, 0.0
         for j in range(n):
             total += u.H_m[i, j] * (u.velocity[j] - u.velocity_before[j])
-            noise += (u.H_m[i, j] * (NOISE / MOVING / dt * moving[j])) ** 2
+            noise += (u.H_m[i, j] * (NOISE / MOVING / dt * arm.moving[j])) ** 2
         moved[i] = total / dt + u.c_m[i]
-        if m and measured:
+        if m and arm.measured:
             total = 0.0
             for j in range(m):
                 total += u.H_bm[j, i] * (u.rate[j] - u.rate_before[j])
             moved[i] += total / dt
-        silent[i] = min(abs(before), abs(after)) <= moving[i] or before * after < 0.0
+        silent[i] = min(abs(before), abs(after)) <= arm.moving[i] or before * after < 0.0
         left += 1 if silent[i] else 0
         usual = np.inf
         for row in range(e.usual.shape[0]):
@@ -309,7 +313,7 @@ def _add_interval(
         scale[i] = np.sqrt(FLOOR**2 + (np.sqrt(noise) / limit[i]) ** 2 + usual / max(e.weight[i], 1.0))
         if not silent[i]:
             e.weight[i] = 1.0 + np.exp(-dt / USUAL) * e.weight[i]
-    base = m if m and not measured else 0
+    base = m if m and not arm.measured else 0
     unknown, column = np.zeros((n, left + base)), 0
     for i in range(n):
         if silent[i]:
@@ -318,61 +322,44 @@ def _add_interval(
             unknown[i, left + j] = u.H_bm[j, i] / limit[i]
     if base:
         unknown = np.ascontiguousarray(np.linalg.qr(unknown)[0])
-    _add_misfit(
-        times, impulses, begin, now, moved, limit, scale, unknown, silent, e.slow, e.misfit, e.square, e.usual
-    )  # fmt: skip
+    _add_misfit(times, impulses, arm, u, _Efforts(moved, scale, silent, unknown), e)
 
 
 @inlined_kernel
 def _add_misfit(
-    times: Array,
-    impulses: Array,
-    begin: float,
-    now: float,
-    moved: Array,
-    limit: Array,
-    scale: Array,
-    unknown: Array,
-    silent: NDArray[np.bool_],
-    slow: Array,
-    misfit: Array,
-    square: Array,
-    usual: Array,
-) -> None:
-    """Add the errors of an interval to the misfits (d,) of all delays, and update the slow means (d, n).
-
-    ``scale`` (n,): of the errors, as fractions of the limits; ``square`` (d,): gets the square errors of the interval
-    [s]; ``usual`` (d, n): sums of square errors over USUAL; ``unknown`` (n, k): orthonormal directions, of efforts as
-    fractions of the limits, that are ignored; ``silent`` (n,): joints that are ignored and whose means restart.
-    """
-    dt, error = now - begin, np.empty(moved.size)
+    times: Array, impulses: Array, arm: _Constants, u: _Inputs, effort: _Efforts, e: _Evidence
+) -> None:  # fmt: skip
+    """Add the errors of an interval to the misfits of all delays, and update the slow means."""
+    n, dt = impulses.shape[1], u.now - u.begin
+    error = np.empty(n)
     forgotten, kept, remembered = np.exp(-dt / SLOW), np.exp(-dt / MEMORY), np.exp(-dt / USUAL)
-    for d in range(misfit.size):
+    for d in range(ROWS):
         sent = d < DELAYS.size
-        first, first_share = _between(times, begin - DELAYS[d] if sent else begin)
-        second, second_share = _between(times, now - DELAYS[d] if sent else begin)
+        first, first_share = _between(times, u.begin - DELAYS[d] if sent else u.begin)
+        second, second_share = _between(times, u.now - DELAYS[d] if sent else u.begin)
         total, squares = 0.0, 0.0
-        for i in range(moved.size):
+        for i in range(n):
             until = impulses[second, i] + second_share * (impulses[second + 1, i] - impulses[second, i])
             since = impulses[first, i] + first_share * (impulses[first + 1, i] - impulses[first, i])
-            error[i] = (moved[i] - (until - since) / dt) / limit[i]
-        for k in range(unknown.shape[1]):
+            error[i] = (effort.moved[i] - (until - since) / dt) / arm.limit[i]
+        for k in range(effort.unknown.shape[1]):
             along = 0.0
-            for i in range(moved.size):
-                along += unknown[i, k] * error[i]
-            for i in range(moved.size):
-                error[i] -= along * unknown[i, k]
-        for i in range(moved.size):
-            if silent[i]:
-                slow[d, i] = np.nan
+            for i in range(n):
+                along += effort.unknown[i, k] * error[i]
+            for i in range(n):
+                error[i] -= along * effort.unknown[i, k]
+        for i in range(n):
+            if effort.silent[i]:
+                e.slow[d, i] = np.nan
                 continue
-            slow[d, i] = error[i] if np.isnan(slow[d, i]) else error[i] + forgotten * (slow[d, i] - error[i])
-            left = (error[i] - slow[d, i]) ** 2
-            usual[d, i] = remembered * usual[d, i] + left
+            slow = e.slow[d, i]
+            e.slow[d, i] = error[i] if np.isnan(slow) else error[i] + forgotten * (slow - error[i])
+            left = (error[i] - e.slow[d, i]) ** 2
+            e.usual[d, i] = remembered * e.usual[d, i] + left
             squares += left
-            total += np.log(1.0 + left / scale[i] ** 2)
-        misfit[d] = kept * misfit[d] + total
-        square[d] = dt * squares
+            total += np.log(1.0 + left / effort.scale[i] ** 2)
+        e.misfit[d] = kept * e.misfit[d] + total
+        e.square[d] = dt * squares
 
 
 @kernel
