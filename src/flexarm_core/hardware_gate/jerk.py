@@ -14,10 +14,12 @@ is allowed, the stop continues: its limits were checked in the previous sample, 
 
 from __future__ import annotations
 
+from typing import Annotated, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from flexarm_core.compiled import inlined_kernel, kernel
+from flexarm_core.compiled import inlined_kernel, kernel, views
 from flexarm_core.entrance import finite, number
 from flexarm_core.hardware_gate.limits import ACCELERATION, LOWER, UPPER, VELOCITY, JointLimits, is_allowed
 from flexarm_core.types import Array
@@ -97,11 +99,12 @@ def _highest_way(u: float, a: float, most: float, d: float) -> float:
 
 
 @kernel
-def _ends(room: float, u: float, low: float, high: float, most: float, d: float, signed: bool) -> float:
+def _ends(room: float, u: float, between: tuple[float, float], most: float, d: float, signed: bool) -> float:
     """Return the highest acceleration between two, after which a stop ends within ``room`` [times dt^2].
 
     The lowest one is returned if none does. ``signed``: the stop may pass the room on its way.
     """
+    low, high = between
     for given in (high, low):
         after = u + given
         way = rest(after, given, most, d) if signed else _highest_way(after, given, most, d)
@@ -120,48 +123,55 @@ def _ends(room: float, u: float, low: float, high: float, most: float, d: float,
     return low
 
 
+class _Sample(NamedTuple):
+    """What the accelerations of a sample depend on."""
+
+    jerk: Annotated[Array, "n"]  # jerk limits [rad/s^3 | m/s^3]
+    position: Annotated[Array, "n"]  # [rad | m]
+    velocity: Annotated[Array, "n"]  # of the set points [rad/s | m/s]
+    before: Annotated[Array, "n"]  # accelerations of the last sample [rad/s^2 | m/s^2]
+    asked: Annotated[Array, "n"]  # accelerations that reach the goal in this sample
+    moved: Annotated[Array, "n"]  # velocities of positions that are the goal [rad/s | m/s]
+    braking: Annotated[Array, "n"]  # largest deceleration to rest [rad/s^2 | m/s^2]
+
+
+_view_sample = views(_Sample, "n")
+
+
 @kernel
-def step(
-    table: Array, jerk: Array, position: Array, velocity: Array, before: Array, asked: Array, moved: Array,
-    reached: Array, kind: int, braking: Array, dt: float, out: Array,
-) -> None:  # fmt: skip
+def step(table: Array, sample: Array, reached: NDArray[np.bool_], kind: int, dt: float, out: Array) -> None:
     """Write the accelerations (n,) of set points for one sample into ``out``.
 
     Args:
         table: (8, n) joint limits.
-        jerk: (n,) jerk limits [rad/s^3 | m/s^3].
-        position: (n,) positions [rad | m].
-        velocity: (n,) velocities of the set points [rad/s | m/s].
-        before: (n,) accelerations of the last sample [rad/s^2 | m/s^2].
-        asked: (n,) accelerations that reach the goal in this sample.
-        moved: (n,) velocities of positions that are the goal [rad/s | m/s].
+        sample: see :class:`_Sample`.
         reached: (n,) whether the set point was at its goal a sample before.
         kind: kind of the goal: TO_VELOCITY, TO_POSITION or TO_REST.
-        braking: (n,) largest deceleration to rest [rad/s^2 | m/s^2].
         dt: time since the last command [s].
         out: (n,) accelerations.
     """
+    s = _view_sample(sample, out.shape[0])
     for i in range(out.shape[0]):
         most = table[ACCELERATION, i]
-        d = min(jerk[i] * dt, 2.0 * most)
-        a = before[i] if jerk[i] < np.inf else 0.0
-        u, want, drift = velocity[i] / dt, asked[i], moved[i] / dt
+        d = min(s.jerk[i] * dt, 2.0 * most)
+        a = s.before[i] if s.jerk[i] < np.inf else 0.0
+        u, want, drift = s.velocity[i] / dt, s.asked[i], s.moved[i] / dt
         lowest, highest = min(max(a - d, -most), most), max(min(a + d, most), -most)
         stop = min(max(start_of(-u, most, d), lowest), highest)
         high = max(min(start_of(table[VELOCITY, i] / dt - u, most, d), highest), stop)
         low = min(max(start_of(-table[VELOCITY, i] / dt - u, most, d), lowest), stop)
         if table[UPPER, i] < np.inf:
-            high = _ends((table[UPPER, i] - position[i]) / dt**2, u, stop, high, most, d, False)
+            high = _ends((table[UPPER, i] - s.position[i]) / dt**2, u, (stop, high), most, d, False)
         if table[LOWER, i] > -np.inf:
-            low = -_ends((position[i] - table[LOWER, i]) / dt**2, -u, -stop, -low, most, d, False)
+            low = -_ends((s.position[i] - table[LOWER, i]) / dt**2, -u, (-stop, -low), most, d, False)
         goal = want
         if kind == TO_REST:
-            goal = start_of(-u, braking[i], d)
+            goal = start_of(-u, s.braking[i], d)
         elif kind == TO_VELOCITY:
             if not (reached[i] and low <= want <= high):
                 goal = start_of(want, most, d)
         elif not ((reached[i] or abs(u + want - drift) <= min(d, most)) and low <= want <= high):
-            goal = _ends(want + u - drift, u - drift, low, high, most, d, True)
+            goal = _ends(want + u - drift, u - drift, (low, high), most, d, True)
         out[i] = min(max(goal, low), high)
 
 
@@ -180,6 +190,9 @@ class SmoothSetPoints:
         """Set the limits; ``kind``: TO_VELOCITY or TO_POSITION."""
         self._limits, self._kind = limits, kind
         self._jerk = np.broadcast_to(limits.jerk, limits.acceleration.shape).astype(float)
+        self._sample = np.empty(_view_sample.size(self._jerk.size))
+        self._sample[: self._jerk.size] = self._jerk
+        self._moves = self._sample[self._jerk.size :]  # all but the jerk limits
         self._goal: Array | None = None
         self._samples = 1  # since that goal
         self._reached: NDArray[np.bool_] = np.zeros(0, dtype=bool)
@@ -247,13 +260,11 @@ class SmoothSetPoints:
         self, position: Array, velocity: Array, asked: Array, moved: Array, kind: int, braking: Array, dt: float
     ) -> Array:  # fmt: skip
         n = self._jerk.size
-        position, velocity, asked = (
-            finite(name, value, n) for name, value in (("position", position), ("velocity", velocity), ("asked", asked))
-        )
-        moved, braking, dt = finite("goal", moved, n), finite("braking", braking, n), number("dt", dt, SHORTEST)
-        out = np.empty(n)
-        step(
-            self._limits.table, self._jerk, position, velocity, self.acceleration, asked, moved, self._reached, kind,
-            braking, dt, out,
+        parts = (
+            finite("position", position, n), finite("velocity", velocity, n), self.acceleration,
+            finite("asked", asked, n), finite("goal", moved, n), finite("braking", braking, n),
         )  # fmt: skip
+        np.concatenate(parts, out=self._moves)
+        out = np.empty(n)
+        step(self._limits.table, self._sample, self._reached, kind, number("dt", dt, SHORTEST), out)
         return out
