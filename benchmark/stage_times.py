@@ -27,7 +27,7 @@ from flexarm_core.base_wrench.estimator import BaseWrenchEstimator, BaseWrenchEs
 from flexarm_core.base_wrench.sensed_bodies import build_sensed_bodies
 from flexarm_core.base_wrench.sensor_dynamics import SensorDynamics
 from flexarm_core.hardware_gate.config import HardwareGateConfig
-from flexarm_core.hardware_gate.effort_step import examine, trust
+from flexarm_core.hardware_gate.effort_step import examine, trust, view_inputs
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.state_machine import GateState
@@ -135,12 +135,12 @@ def gate_times() -> Iterator[Figure]:
         took[lockstep] = cpu_time(lambda: ticks(model), stage.reset, step)
         assert gate.status.state is GateState.RUNNING and not gate.status.stops, gate.status
     n, total = model.n, np.full(2 * (model.n + model.m) + 2 * model.n, 0.1)
-    inputs, loads, taken, bounded, none = np.full(6 * n, 0.1), np.empty((2, n)), np.empty(n), np.empty(n), np.zeros(n)
+    inputs, loads, taken, bounded = np.full(view_inputs.size(n), 0.1), np.empty((2, n)), np.empty(n), np.empty(n)
 
     def floor(_: Tick) -> None:
         trust(limits.table, inputs, taken, loads)
         accelerate(model._tree, model._sweep, total, loads)
-        examine(limits.table, limits.table, inputs, none, 1.0, 0.002, 0.002, False, loads, taken, bounded)
+        examine(limits.table, limits.table, inputs, loads, taken, bounded)
 
     least = cpu_time(lambda: ticks(model), lambda: None, floor)
     yield Figure(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from flexarm_core.compiled import allocate
 from flexarm_core.entrance import number
 from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.braking import Braking
@@ -18,6 +19,7 @@ from flexarm_core.hardware_gate.effort_step import (
     examine,
     is_still_allowed,
     trust,
+    view_inputs,
 )
 from flexarm_core.hardware_gate.jerk import TO_POSITION, TO_VELOCITY, Memory, SmoothSetPoints
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
@@ -93,7 +95,10 @@ class CommandLaw:
             self._smooth = SmoothSetPoints(limits, TO_VELOCITY if mode == "velocity" else TO_POSITION)
         self._ramp = self._smooth if jerky else None  # of stops
         self._no_friction = np.zeros(model.n)
-        self._inputs, self._loads = np.empty(5 * model.n), np.empty((2, model.n))
+        self._inputs, self._examined = allocate(view_inputs, model.n)
+        self._examined.horizon[:], self._examined.period[:] = self._horizon, self._period
+        self._asked = self._inputs[-5 * model.n :]  # the effort, and what else is known before the motion it causes
+        self._loads = np.empty((2, model.n))
         self.reset()
         self._load_compiled()
 
@@ -103,10 +108,10 @@ class CommandLaw:
         self._model.forward_dynamics(ArmState(0, none, none, base, base), none)
         is_allowed(self._limits, none, none, none, self._period)
         bound_effort(table, none, none, self._period, np.empty_like(none))
-        inputs, loads = np.zeros(5 * none.size), np.zeros((2, none.size))
-        trust(table, inputs, none.copy(), loads)
-        examine(table, table, inputs, none, 1.0, self._horizon, self._period, True, loads, none.copy(), none.copy())
-        is_still_allowed(table, inputs, none, 1.0, none.copy())
+        loads = np.zeros((2, none.size))
+        trust(table, self._inputs, none.copy(), loads)
+        examine(table, table, self._inputs, loads, none.copy(), none.copy())
+        is_still_allowed(table, self._inputs, none.copy())
 
     def reset(self) -> None:
         """Forget the command in force."""
@@ -239,17 +244,17 @@ class CommandLaw:
         return np.where(acceleration == asked, wanted, limited)
 
     def _follow_effort(self, effort: Array, friction: Array, state: ArmState, age: float) -> Array:
-        table, bounds, inputs = self._limits.table, self._limits_in_force.table, self._examined(effort, friction, state)
+        table, bounds, inputs = self._limits.table, self._limits_in_force.table, self._inputs
+        self._ask(effort, friction, state)
         taken, bounded = np.empty((2, self._model.n))
         doubted, some = trust(table, inputs, taken, self._loads)
         found = self.observed.acceleration(state, self._loads if some else self._loads[:1])
-        first, horizon, period = self.command is None, self._horizon, self._period
-        settling, excess = self.observed.settling, self.observed.excess
-        result = examine(table, bounds, inputs, excess, settling, horizon, period, first, found, taken, bounded)
+        self._take_motion()
+        result = examine(table, bounds, inputs, found, taken, bounded)
         if result == LESS_FRICTION:
             doubted = True
             found = self.observed.acceleration(state, (effort - taken)[None])
-            result = examine(table, bounds, inputs, excess, settling, horizon, period, first, found, taken, bounded)
+            result = examine(table, bounds, inputs, found, taken, bounded)
         if result == BOUNDLESS:
             raise InputError(f"joint reference effort is beyond all measure: {effort}")
         self.limited = ()
@@ -277,20 +282,23 @@ class CommandLaw:
     def _limits_in_force(self) -> JointLimits:
         return self._careful if self.cautious else self._bounds
 
-    def _examined(self, effort: Array, friction: Array, state: ArmState) -> Array:
-        """Return the inputs of the compiled checks."""
+    def _ask(self, effort: Array, friction: Array, state: ArmState) -> None:
+        """Write the inputs of the compiled checks, but for what is observed of the motion."""
         before = effort if self.command is None else self.command
-        parts = (effort, friction, state.position, state.velocity, before)
-        return np.concatenate(parts, out=self._inputs)
+        np.concatenate((effort, friction, state.position, state.velocity, before), out=self._asked)
+
+    def _take_motion(self) -> None:
+        """Write what is observed of the motion; an acceleration was asked for before, so there is an observation."""
+        self._examined.settling[0], self._examined.excess[:] = self.observed.settling, self.observed.excess
 
     def judge_held(self, state: ArmState, age: float) -> Array | None:
         """Check the effort in force at an unanswered state; return a new command (n,) only if it must change."""
         if self.mode != "effort" or self.command is None:
             return None
         acceleration = self.observed.acceleration(state, (self.command - self.friction)[None])[0]
-        inputs, bounds = self._examined(self.command, self.friction, state), self._limits_in_force.table
-        settling, excess = self.observed.settling, self.observed.excess
-        if is_still_allowed(bounds, inputs, excess, settling, acceleration):
+        self._ask(self.command, self.friction, state)
+        self._take_motion()
+        if is_still_allowed(self._limits_in_force.table, self._inputs, acceleration):
             return None
         command = self._follow_effort(self.command, self.friction, state, age)
         return None if np.array_equal(command, self.command) else command

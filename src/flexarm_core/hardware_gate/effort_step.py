@@ -21,13 +21,17 @@ FOLLOWS, LIMITED, LESS_FRICTION, FORBIDDEN, SATURATED, BOUNDLESS = range(6)  # r
 
 
 class Inputs(NamedTuple):
-    """Inputs of the examination of an effort; rows of one array."""
+    """Inputs of the examination of an effort."""
 
+    settling: Annotated[Array, 1]  # time in which a velocity error is corrected [s]
+    horizon: Annotated[Array, 1]  # time for which the motion is checked [s]
+    period: Annotated[Array, 1]  # time between two commands [s]
+    excess: Annotated[Array, "n"]  # speeds beyond what the acceleration limits allow [rad/s | m/s]
     effort: Annotated[Array, "n"]  # wanted effort
     friction: Annotated[Array, "n"]  # part of it that is said to compensate friction
     position: Annotated[Array, "n"]
     velocity: Annotated[Array, "n"]
-    before: Annotated[Array, "n"]  # effort in force
+    before: Annotated[Array, "n"]  # effort in force; without one the wanted effort
 
 
 view_inputs = views(Inputs, "n")
@@ -50,34 +54,25 @@ def trust(table: Array, inputs: Array, taken: Array, loads: Array) -> tuple[bool
 
 
 @kernel
-def is_still_allowed(
-    bounds: Array, inputs: Array, excess: Array, settling: float, acceleration: Array
-) -> bool:  # fmt: skip
+def is_still_allowed(bounds: Array, inputs: Array, acceleration: Array) -> bool:
     """Return whether accelerations (n,) clearly respect the limits of the motion; arguments as in :func:`examine`."""
     u = view_inputs(inputs, acceleration.shape[0])
+    settling = u.settling[0]
     for i in range(acceleration.shape[0]):
         after = u.velocity[i] + acceleration[i] * settling
-        if not max(after + max(excess[i], 0.0), -after - min(excess[i], 0.0)) <= bounds[VELOCITY, i]:
+        if not max(after + max(u.excess[i], 0.0), -after - min(u.excess[i], 0.0)) <= bounds[VELOCITY, i]:
             return False
     return _is_allowed(bounds, u.position, u.velocity, acceleration, settling)  # type: ignore[no-any-return]
 
 
 @kernel
-def examine(
-    table: Array, bounds: Array, inputs: Array, excess: Array, settling: float, horizon: float, period: float,
-    first: bool, accelerations: Array, taken: Array, bounded: Array,
-) -> int:  # fmt: skip
+def examine(table: Array, bounds: Array, inputs: Array, accelerations: Array, taken: Array, bounded: Array) -> int:
     """Judge the accelerations that an effort causes, and write the effort within its limits.
 
     Args:
         table: (8, n) joint limits.
         bounds: (8, n) joint limits for the motion.
         inputs: see :class:`Inputs`.
-        excess: (n,) speeds beyond what the acceleration limits allow [rad/s | m/s].
-        settling: time in which a velocity error is corrected [s].
-        horizon: time for which the motion is checked [s].
-        period: time between two commands [s].
-        first: whether there is no effort in force.
         accelerations: (1, n) accelerations; or (2, n), the second row those if the friction did not exist.
         taken: (n,) friction that is compensated; reduced in place after LESS_FRICTION.
         bounded: (n,) gets the effort, unless the result is one of the others.
@@ -95,16 +90,16 @@ def examine(
     if accelerations.shape[0] > 1:
         reduced = False
         for i in range(n):  # velocity change until the next command if this friction does not exist but is compensated
-            change = (accelerations[1, i] - accelerations[0, i]) * horizon
+            change = (accelerations[1, i] - accelerations[0, i]) * u.horizon[0]
             room = (1.0 + RUN_AWAY) * table[VELOCITY, i] - np.sign(change) * u.velocity[i]
             harmless = min(max(room / max(abs(change), 1e-12), 0.0), 1.0) if np.isfinite(change) else 0.0
             if harmless < 1.0:
                 taken[i], reduced = harmless * taken[i], True
         if reduced:
             return LESS_FRICTION
-    if not is_still_allowed(bounds, inputs, excess, settling, accelerations[0]):
+    if not is_still_allowed(bounds, inputs, accelerations[0]):
         return FORBIDDEN
     for i in range(n):
         if not abs(u.effort[i]) <= table[EFFORT, i]:
             return SATURATED
-    return LIMITED if bound_effort(table, u.effort, u.before[:0] if first else u.before, period, bounded) else FOLLOWS
+    return LIMITED if bound_effort(table, u.effort, u.before, u.period[0], bounded) else FOLLOWS
