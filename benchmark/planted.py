@@ -130,12 +130,12 @@ PLANTED = (
     ),
     Planted(
         "what accelerates the arm is taken for a load that lasts", f"{GATE}/observed_dynamics.py",
-        "            lacking -= scalars[SHARE]", "            lacking -= 0.0 * scalars[SHARE]",
+        "            lacking -= o.share[0]", "            lacking -= 0.0 * o.share[0]",
         f"{CORE_TESTS}/test_observed_dynamics.py",
     ),
     Planted(
         "a servo that has become weak stays so", f"{GATE}/observed_dynamics.py",
-        "        scalars[SHARE] += max(FIRST - scalars[SHARE], 0.0) * slowly", "        scalars[SHARE] += 0.0",
+        "        o.share[0] += max(FIRST - o.share[0], 0.0) * slowly", "        o.share[0] += 0.0",
         f"{CORE_TESTS}/test_observed_dynamics.py",
     ),
     Planted(
@@ -514,7 +514,7 @@ PLANTED = (
     ),
     Planted(
         "what a joint does that hits something counts as an answer to efforts", f"{GATE}/observed_dynamics.py",
-        "        if self._stopped_short(state, effort - gravity - self._memory[W], dt):\n", "        if False:\n",
+        "        if self._stopped_short(state, effort - gravity - seen.w, dt):\n", "        if False:\n",
         f"{CORE_TESTS}/test_observed_dynamics.py::"
         "test_joints_that_lose_their_speed_without_a_cause_say_nothing_of_what_efforts_do",
     ),

@@ -54,15 +54,16 @@ largest bandwidth of a servo on them demands (see ``softness``), and no load is 
 from __future__ import annotations
 
 import math
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from flexarm_core.compiled import kernel
+from flexarm_core.compiled import allocate, kernel, views
 from flexarm_core.entrance import finite, number, numbers
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
 from flexarm_core.hardware_gate.limits import ACCELERATION, JointLimits
 from flexarm_core.hardware_gate.limits import VELOCITY as VELOCITY_LIMIT
-from flexarm_core.hardware_gate.load.tool_load import ToolLoad
+from flexarm_core.hardware_gate.load.tool_load import ToolLoad, view_load
 from flexarm_core.kernels.cholesky import cholesky, cholesky_solve
 from flexarm_core.types import ArmState, Array
 
@@ -89,11 +90,6 @@ SURE, RATE = 30.0, 5.0  # contradiction that only another load causes, within a 
 CERTAIN = 0.1  # largest share of a difference that efforts that act late may explain, if a sample counts in full
 NOISE = 0.003  # fraction of the velocity limits: smaller differences of velocities may be noise
 STEADY = 0.5  # [s] time constant of what lasts, and with which the share returns to its first value
-# rows of the memory; ACCELERATED, EXERTED: a and u - g of the last sample; CHANGE: of u - g; SINCE: sums since what was
-# seen contradicts itself
-Z, W, GRAVITY, VELOCITY, PROFILE, CAUSE, EFFECT, EXPECTED, LASTING = range(9)
-ACCELERATED, EXERTED, CHANGE, SINCE_Z, SINCE_W = range(9, 14)
-SHARE, RESPONSE, LATER, FORECAST = range(4)  # scalars
 
 
 class ObservedDynamics:
@@ -116,21 +112,20 @@ class ObservedDynamics:
         self._period, self._slowest = number("period", period, 0.0), number("slowest", slowest, 0.0)
         self._bends = self._slowest > FILTER * period
         self._most = MOST if dynamics.model.m and not self._bends else 1.0
-        self._memory, self._scalars, self._factor = np.zeros((SINCE_W + 1, n)), np.zeros(4), np.zeros((n, n))
+        self._memory, self._seen = allocate(_view_seen, n)
+        self._sample = np.ones(_view_sample.size(n))
         self._lost, self._none = np.zeros(n), np.zeros((n, n))
         self._stamp: int | None = None
         self._load = ToolLoad(dynamics, limits)
         self.reset()
-        none = np.zeros(n)  # compiles or loads
-        memory, table = self._memory, limits.table
-        _loses(memory, table, none, period, self._lost)
-        _observe(memory, self._scalars, table, none, none, none, np.eye(n), period, 1.0, 1.0, LEAST, self._most)
-        _accelerate(memory, 1.0, np.eye(n), self._load.missing, self.load, none, none, self._factor, np.zeros((1, n)))
+        _loses(self._memory, limits.table, np.zeros(n), period, self._lost)  # compiles or loads
+        _observe(self._memory, limits.table, self._sample, np.eye(n))
+        _accelerate(self._memory, self._load.memory, True, np.eye(n), np.zeros(n), np.zeros((1, n)))
         self.reset()
 
     def reset(self) -> None:
         """Forget all states and efforts."""
-        self._memory[:], self._scalars[:] = 0.0, (FIRST, 0.0, 0.0, 0.0)
+        self._memory[:], self._seen.share[:] = 0.0, FIRST
         self._stamp = None
         self._count = PRIOR  # number of samples that the low passes are the mean of
         self._filled = 0.0  # weight of measurements and forecasts in z; the rest was not known
@@ -152,43 +147,40 @@ class ObservedDynamics:
     @property
     def share(self) -> float:
         """Share of the model's inertia that a change of efforts counts for, ``s``."""
-        return float(self._scalars[SHARE])
+        return float(self._seen.share[0])
 
     @property
     def excess(self) -> Array:
         """(n,) speeds beyond what the acceleration limits allow since the joints were slower [rad/s | m/s]."""
-        excess: Array = self._memory[VELOCITY] - self._memory[PROFILE]
+        excess: Array = self._seen.velocity - self._seen.profile
         return excess
 
     @property
     def mean(self) -> Array:
         """(n,) mean of the measured accelerations over the low pass, ``z`` [rad/s^2 | m/s^2]."""
-        mean: Array = self._memory[Z]
+        mean: Array = self._seen.z
         return mean
 
     @property
     def lasting(self) -> Array:
         """(n,) mean of ``w - s H z``, the effort beyond the model's: weight of a load, friction [N*m | N]."""
-        lasting: Array = self._memory[LASTING]
+        lasting: Array = self._seen.lasting
         return lasting
 
     def balance(self, state: ArmState) -> Array:
         """Return the effort (n,) that goes with the mean acceleration ``z``: ``w + g``, at first the model's."""
         if self._stamp is None:
             self.observe(state, None)
-        effort: Array = self._memory[W] + self._bias(state) + self._load.turned
+        effort: Array = self._seen.w + self._bias(state) + self._load.turned
         return effort
 
     def acceleration(self, state: ArmState, efforts: Array) -> Array:
         """Return the accelerations (k, n) that efforts (k, n) on the links cause."""
-        found = finite("efforts", efforts, len(efforts), self._memory.shape[1]).copy()
+        found = finite("efforts", efforts, len(efforts), self._lost.size).copy()
         if self._stamp is None:
             self.observe(state, None)
-        inertia, load = self._dynamics.terms(state)[0], self._load
-        _accelerate(
-            self._memory, self.share, inertia, load.missing, self.load, self._bias(state), load.turned,
-            self._factor, found,
-        )  # fmt: skip
+        inertia = self._dynamics.terms(state)[0]
+        _accelerate(self._memory, self._load.memory, self._believed, inertia, self._bias(state), found)
         return found
 
     @property
@@ -208,13 +200,13 @@ class ObservedDynamics:
 
     def _told(self, state: ArmState) -> Array:
         """Return what there is of the model's inertia (n, n)."""
-        inertia: Array = self._scalars[SHARE] * (self._dynamics.terms(state)[0] - self._load.missing)
+        inertia: Array = self._seen.share * (self._dynamics.terms(state)[0] - self._load.missing)
         return inertia
 
     def effort(self, state: ArmState, acceleration: Array) -> Array:
         """Return the effort (n,) on the links that causes accelerations (n,), ``u(a)``."""
         effort = self.balance(state)
-        change = acceleration - self._memory[Z]
+        change = acceleration - self._seen.z
         effort += (self._told(state) + self._load.inertia) @ change
         return effort - self._daring(state, change) if self._escapes or not self._believed else effort
 
@@ -233,8 +225,8 @@ class ObservedDynamics:
     def expect(self, acceleration: Array | None) -> None:
         """Store the accelerations (n,) that the next effort in force should cause; None: they are not known."""
         known = acceleration is not None
-        change = numbers("acceleration", acceleration, self._memory.shape[1]) - self._memory[Z] if known else 0.0
-        self._memory[EXPECTED] = self._scalars[SHARE] * change
+        change = numbers("acceleration", acceleration, self._lost.size) - self._seen.z if known else 0.0
+        self._seen.expected[:] = self._seen.share * change
 
     def observe(
         self, state: ArmState, effort: Array | None, age: float = 0.0, *, doubted: bool = False, late: bool = False,
@@ -253,24 +245,24 @@ class ObservedDynamics:
         periods = QUICK if self._loaded and self.share > SHAKES else FILTER
         filtered = max(periods, self._slowest / self._period) * (self._period + number("age", age, 0.0))
         self.settling = SETTLING * filtered
-        gravity = self._bias(state)
+        seen, gravity = self._seen, self._bias(state)
         effort = None if effort is None else finite("effort", effort, gravity.size)
         before, self._stamp = self._stamp, state.stamp
         dt = 0.0 if before is None else (state.stamp - before) * 1e-9
         if effort is None or not 0.0 < dt <= LONGEST:
-            self._memory[Z], self._memory[EXPECTED] = 0.0, 0.0
+            seen.z[:], seen.expected[:] = 0.0, 0.0
             self._stand_at(state, gravity)
             if effort is None:
                 damped = gravity + self._dynamics.model.D_m * state.velocity
-                self._memory[W], self._memory[Z] = 0.0, self._dynamics.model.forward_dynamics(state, damped)
+                seen.w[:], seen.z[:] = 0.0, self._dynamics.model.forward_dynamics(state, damped)
             else:
-                self._memory[W] = effort - gravity
+                seen.w[:] = effort - gravity
             self._filled, self._escapes, self._loaded = float(effort is None), False, False
-            self._count, self._memory[EXERTED] = PRIOR, self._memory[W]
+            self._count, seen.exerted[:] = PRIOR, seen.w
             self._load.pause()
             return
-        if self._stopped_short(state, effort - gravity - self._memory[W], dt):
-            self._memory[EXERTED] = effort - gravity
+        if self._stopped_short(state, effort - gravity - seen.w, dt):
+            seen.exerted[:] = effort - gravity
             self._stand_at(state, gravity)
             return
         self._count += 1
@@ -280,11 +272,10 @@ class ObservedDynamics:
         least = FIRST if self._load.loaded else LEAST
         if self._load.lacks:
             least = max(LEAST_HAND / (1.0 - self._load.lacks), least)
-            self._scalars[SHARE] = max(self.share, least)
-        escapes = _observe(
-            self._memory, self._scalars, self._table, state.velocity, gravity, effort, self._dynamics.terms(state)[0],
-            dt, filtered, self._filled, least, self._most,
-        )  # fmt: skip
+            seen.share[0] = max(self.share, least)
+        parts = ((dt, filtered, self._filled, least, self._most), state.velocity, gravity, effort)
+        sample = np.concatenate(parts, out=self._sample)
+        escapes = _observe(self._memory, self._table, sample, self._dynamics.terms(state)[0])
         if self._held and (np.abs(state.velocity) > ESCAPES * self._table[VELOCITY_LIMIT]).any():
             self._held = False
         if doubted or self._held:
@@ -299,12 +290,12 @@ class ObservedDynamics:
 
     def _seek(self, state: ArmState, dt: float, new: float, escapes: bool) -> None:
         """Seek the load with a sample, whose weight in the low passes is ``new``; forget one that is refuted."""
-        a, u, change = self._memory[ACCELERATED], self._memory[EXERTED], self._memory[CHANGE]
+        seen = self._seen
         self._late, sought = 2.0 * dt, escapes and not self._dynamics.model.m
         self._lacked = max(self._load.lacks, self._lacked - (dt / BELIEVED if self._believed else 0.0))
         self._load.observe(
-            state, u, change, a, dt, self.share, new=new, late=self._late, escapes=sought,
-            lacked=0.0 if self._believed else self._lacked,
+            state, seen.exerted, seen.change, seen.accelerated, dt, self.share, new=new, late=self._late,
+            escapes=sought, lacked=0.0 if self._believed else self._lacked,
         )  # fmt: skip
         self._calm += 0.0 if escapes else dt
         self._rested = 0.0 if escapes else self._rested + dt
@@ -315,7 +306,7 @@ class ObservedDynamics:
             self._agreed = 0.0
         if contradiction > max(SURE, RATE * since):
             if escapes and since < FILTER:
-                self._memory[Z], self._memory[W] = self._memory[SINCE_Z] / since, self._memory[SINCE_W] / since
+                seen.z[:], seen.w[:] = seen.since_z / since, seen.since_w / since
                 self._count, self._filled = since, 1.0
             self._load.forget()
             self._refuted = 0.0
@@ -324,14 +315,14 @@ class ObservedDynamics:
             self._calm = 0.0
             self._load.reset()
         if not self._load.since:
-            self._memory[SINCE_Z], self._memory[SINCE_W] = 0.0, 0.0
+            seen.since_z[:], seen.since_w[:] = 0.0, 0.0
         self._escapes = sought and self._believed
         self._loaded = self._escapes and (self._load.loaded or self._load.lacks > 0.0)
 
     def _stand_at(self, state: ArmState, gravity: Array) -> None:
         """Begin the next sample at a state."""
-        self._memory[GRAVITY], self._memory[VELOCITY] = gravity, state.velocity
-        self._memory[PROFILE] = np.clip(state.velocity, -self._table[VELOCITY_LIMIT], self._table[VELOCITY_LIMIT])
+        self._seen.gravity[:], self._seen.velocity[:] = gravity, state.velocity
+        self._seen.profile[:] = np.clip(state.velocity, -self._table[VELOCITY_LIMIT], self._table[VELOCITY_LIMIT])
 
     def _stopped_short(self, state: ArmState, cause: Array, dt: float) -> bool:
         """Return whether joints lost speed at once without a cause (n,): a blow, or readings of another scale."""
@@ -346,23 +337,63 @@ class ObservedDynamics:
 
     def _catch_up(self, state: ArmState, dt: float) -> None:
         """Let ``z`` and ``w`` be those of the last sample, as far as it does not matter when efforts changed."""
-        a, u, change = self._memory[ACCELERATED], self._memory[EXERTED], self._memory[CHANGE]
-        limit = self._table[VELOCITY_LIMIT]
-        behind = (a - self._memory[Z]) / limit
-        unsure = np.linalg.solve(self.inertia(state), change) / (CERTAIN * limit)
+        seen, limit = self._seen, self._table[VELOCITY_LIMIT]
+        behind = (seen.accelerated - seen.z) / limit
+        unsure = np.linalg.solve(self.inertia(state), seen.change) / (CERTAIN * limit)
         part = behind @ behind
         part /= part + unsure @ unsure + (NOISE / dt) ** 2
-        self._memory[Z] += part * (a - self._memory[Z])
-        self._memory[W] += part * (u - self._memory[W])
+        seen.z[:] += part * (seen.accelerated - seen.z)
+        seen.w[:] += part * (seen.exerted - seen.w)
+
+
+class _Seen(NamedTuple):
+    """What was observed; means are low passes."""
+
+    share: Annotated[Array, 1]  # of the model's inertia that changes of efforts count for, s
+    response: Annotated[Array, 1]  # fading sum of y . x, see the module
+    later: Annotated[Array, 1]  # the same of their means
+    forecast: Annotated[Array, 1]  # y . G^-1 y
+    z: Annotated[Array, "n"]  # mean acceleration
+    w: Annotated[Array, "n"]  # mean of u - g
+    gravity: Annotated[Array, "n"]  # g of the last state
+    velocity: Annotated[Array, "n"]  # its velocity
+    profile: Annotated[Array, "n"]  # the same as far as the acceleration limits allow
+    cause: Annotated[Array, "n"]  # mean change of u - g
+    effect: Annotated[Array, "n"]  # mean change of the acceleration
+    expected: Annotated[Array, "n"]  # change of the acceleration that the effort should cause, with the whole inertia
+    lasting: Annotated[Array, "n"]  # mean of w - s H z
+    accelerated: Annotated[Array, "n"]  # a of the last sample
+    exerted: Annotated[Array, "n"]  # u - g of the last sample
+    change: Annotated[Array, "n"]  # change of that since the sample before
+    since_z: Annotated[Array, "n"]  # sum of accelerated since what was seen contradicts itself
+    since_w: Annotated[Array, "n"]  # sum of u - g since then
+    factor: Annotated[Array, "n", "n"]  # work array
+
+
+class _Sample(NamedTuple):
+    """A state and the effort in force until then."""
+
+    dt: float  # time since the last state [s]
+    filtered: float  # time constant of the low passes [s]
+    filled: float  # weight of what is known in z
+    least: float  # bounds of the share of the inertia
+    most: float
+    velocity: Annotated[Array, "n"]
+    gravity: Annotated[Array, "n"]  # g
+    effort: Annotated[Array, "n"]  # u
+
+
+_view_seen = views(_Seen, "n")
+_view_sample = views(_Sample, "n")
 
 
 @kernel
 def _loses(memory: Array, table: Array, velocity: Array, dt: float, lost: Array) -> bool:
     """Write the speeds (n,) that joints lost beyond ``z``, 0 where it is next to nothing; return whether one did."""
-    found = False
+    found, o = False, _view_seen(memory, velocity.shape[0])
     for i in range(velocity.shape[0]):
-        before = memory[VELOCITY, i]
-        lost[i] = abs(velocity[i] - before - memory[Z, i] * dt)
+        before = o.velocity[i]
+        lost[i] = abs(velocity[i] - before - o.z[i] * dt)
         if abs(velocity[i]) > abs(before) or lost[i] <= ESCAPES * table[VELOCITY_LIMIT, i]:
             lost[i] = 0.0
         found = found or lost[i] > 0.0
@@ -370,81 +401,84 @@ def _loses(memory: Array, table: Array, velocity: Array, dt: float, lost: Array)
 
 
 @kernel
-def _observe(
-    memory: Array, scalars: Array, table: Array, velocity: Array, gravity: Array, effort: Array, inertia: Array,
-    dt: float, filtered: float, filled: float, least: float, most: float,
-) -> bool:  # fmt: skip
-    """Add a state and the effort (n,) in force until then to the memory (14, n) and the scalars; see the module.
-
-    Returns whether a joint escapes.
-
-    ``inertia``: (n, n) ``H``; ``filtered``: time constant of the low passes [s]; ``filled``: weight of what is known in
-    ``z``; ``least``, ``most``: bounds of the share of the inertia.
-    """
-    new, kept, slowly = 1.0 - np.exp(-dt / filtered), np.exp(-dt / MEMORY), 1.0 - np.exp(-dt / STEADY)
+def _observe(memory: Array, table: Array, sample: Array, inertia: Array) -> bool:
+    """Add a sample to the memory, with the inertia ``H`` (n, n); see the module. Returns whether a joint escapes."""
+    n = inertia.shape[0]
+    o, s = _view_seen(memory, n), _view_sample(sample, n)
+    dt = s.dt
+    new, kept, slowly = 1.0 - np.exp(-dt / s.filtered), np.exp(-dt / MEMORY), 1.0 - np.exp(-dt / STEADY)
     response, later, forecast, counts, escapes = 0.0, 0.0, 0.0, False, False
-    for i in range(velocity.shape[0]):
-        cause = effort[i] - memory[GRAVITY, i] - memory[W, i]
-        effect = (velocity[i] - memory[VELOCITY, i]) / dt - memory[Z, i]
-        exerted = effort[i] - 0.5 * (memory[GRAVITY, i] + gravity[i])
-        memory[CHANGE, i], memory[EXERTED, i] = exerted - memory[EXERTED, i], exerted
-        memory[ACCELERATED, i] = memory[Z, i] + effect
-        memory[SINCE_Z, i] += memory[ACCELERATED, i]
-        memory[SINCE_W, i] += memory[W, i] + cause
-        memory[W, i] += new * cause
-        memory[Z, i] += new * effect
-        memory[CAUSE, i] += SMOOTH * (cause - memory[CAUSE, i])
-        memory[EFFECT, i] += SMOOTH * (effect - memory[EFFECT, i])
+    for i in range(n):
+        cause = s.effort[i] - o.gravity[i] - o.w[i]
+        effect = (s.velocity[i] - o.velocity[i]) / dt - o.z[i]
+        exerted = s.effort[i] - 0.5 * (o.gravity[i] + s.gravity[i])
+        o.change[i], o.exerted[i] = exerted - o.exerted[i], exerted
+        o.accelerated[i] = o.z[i] + effect
+        o.since_z[i] += o.accelerated[i]
+        o.since_w[i] += o.w[i] + cause
+        o.w[i] += new * cause
+        o.z[i] += new * effect
+        o.cause[i] += SMOOTH * (cause - o.cause[i])
+        o.effect[i] += SMOOTH * (effect - o.effect[i])
         response += cause * effect
-        later += memory[CAUSE, i] * memory[EFFECT, i]
-        forecast += cause * memory[EXPECTED, i] / scalars[SHARE]
-        counts = counts or abs(memory[EXPECTED, i]) > COUNTS * scalars[SHARE] * table[ACCELERATION, i]
-        memory[GRAVITY, i], memory[VELOCITY, i] = gravity[i], velocity[i]
-        before, change = memory[PROFILE, i], table[ACCELERATION, i] * dt
-        if velocity[i] * before < 0.0:
-            memory[PROFILE, i] = 0.0
-        elif abs(velocity[i]) < abs(before):
-            memory[PROFILE, i] = velocity[i]
+        later += o.cause[i] * o.effect[i]
+        forecast += cause * o.expected[i] / o.share[0]
+        counts = counts or abs(o.expected[i]) > COUNTS * o.share[0] * table[ACCELERATION, i]
+        o.gravity[i], o.velocity[i] = s.gravity[i], s.velocity[i]
+        before, change = o.profile[i], table[ACCELERATION, i] * dt
+        if s.velocity[i] * before < 0.0:
+            o.profile[i] = 0.0
+        elif abs(s.velocity[i]) < abs(before):
+            o.profile[i] = s.velocity[i]
         else:
-            memory[PROFILE, i] = before + min(max(velocity[i] - before, -change), change)
-        escapes = escapes or abs(velocity[i] - memory[PROFILE, i]) > ESCAPES * table[VELOCITY_LIMIT, i]
-    for i in range(velocity.shape[0]):
-        lacking = memory[W, i]
-        for j in range(velocity.shape[0]):
-            lacking -= scalars[SHARE] / filled * inertia[i, j] * memory[Z, j]
-        memory[LASTING, i] += slowly * (lacking - memory[LASTING, i])
+            o.profile[i] = before + min(max(s.velocity[i] - before, -change), change)
+        escapes = escapes or abs(s.velocity[i] - o.profile[i]) > ESCAPES * table[VELOCITY_LIMIT, i]
+    for i in range(n):
+        lacking = o.w[i]
+        for j in range(n):
+            lacking -= o.share[0] / s.filled * inertia[i, j] * o.z[j]
+        o.lasting[i] += slowly * (lacking - o.lasting[i])
     if not counts:
-        for i in range(RESPONSE, FORECAST + 1):
-            scalars[i] *= kept
-        scalars[SHARE] += max(FIRST - scalars[SHARE], 0.0) * slowly
+        o.response[0] *= kept
+        o.later[0] *= kept
+        o.forecast[0] *= kept
+        o.share[0] += max(FIRST - o.share[0], 0.0) * slowly
         return escapes
-    scalars[RESPONSE] = kept * scalars[RESPONSE] + response
-    scalars[LATER] = kept * scalars[LATER] + later
-    scalars[FORECAST] = kept * scalars[FORECAST] + forecast
-    seen, factor = max(scalars[RESPONSE], scalars[LATER]), 1.0
-    if seen > STRONG * scalars[FORECAST]:
-        factor = min(max(FALL, least / scalars[SHARE]), 1.0)
-    elif escapes and seen < WEAK * scalars[FORECAST]:
-        factor = min(RISE, most / scalars[SHARE])
-    scalars[SHARE] *= factor
-    scalars[FORECAST] /= factor
+    o.response[0] = kept * o.response[0] + response
+    o.later[0] = kept * o.later[0] + later
+    o.forecast[0] = kept * o.forecast[0] + forecast
+    seen, factor = max(o.response[0], o.later[0]), 1.0
+    if seen > STRONG * o.forecast[0]:
+        factor = min(max(FALL, s.least / o.share[0]), 1.0)
+    elif escapes and seen < WEAK * o.forecast[0]:
+        factor = min(RISE, s.most / o.share[0])
+    o.share[0] *= factor
+    o.forecast[0] /= factor
     return escapes
 
 
 @kernel
-def _accelerate(
-    memory: Array, share: float, inertia: Array, missing: Array, load: Array, bias: Array, turned: Array,
-    factor: Array, rows: Array,
-) -> None:  # fmt: skip
-    """Replace efforts, rows of (k, n), by the accelerations that they cause; see :class:`ObservedDynamics`."""
+def _accelerate(memory: Array, load: Array, believed: bool, inertia: Array, bias: Array, rows: Array) -> None:
+    """Replace efforts, rows of (k, n), by the accelerations that they cause; see :class:`ObservedDynamics`.
+
+    Args:
+        memory: see :class:`_Seen`.
+        load: memory of the load.
+        believed: whether the inertia of the load counts.
+        inertia: (n, n) the model's.
+        bias: (n,) the model's gravity and velocity terms.
+        rows: efforts on entry, accelerations afterwards.
+    """
     n = rows.shape[1]
+    o, tool = _view_seen(memory, n), view_load(load, n)
     for i in range(n):
         for j in range(n):
-            factor[i, j] = share * (inertia[i, j] - missing[i, j]) + load[i, j]
-    cholesky(factor, n)
+            added = tool.inertia[i, j] if believed else 0.0
+            o.factor[i, j] = o.share[0] * (inertia[i, j] - tool.missing[i, j]) + added
+    cholesky(o.factor, n)
     for k in range(rows.shape[0]):
         for i in range(n):
-            rows[k, i] -= memory[W, i] + bias[i] + turned[i]
-        cholesky_solve(factor, rows[k], n)
+            rows[k, i] -= o.w[i] + bias[i] + tool.turned[i]
+        cholesky_solve(o.factor, rows[k], n)
         for i in range(n):
-            rows[k, i] += memory[Z, i]
+            rows[k, i] += o.z[i]

@@ -139,7 +139,7 @@ class _State(NamedTuple):
 
 
 _view_inputs = views(_Inputs, "n")
-_view_state = views(_State, "n")
+view_load = views(_State, "n")
 
 
 class ToolLoad:
@@ -151,13 +151,14 @@ class ToolLoad:
             observations with its own noise; negative if then a hand lighter than described is plausible.
         missing: (n, n) inertia by which the hand is lighter than described.
         turned: (n,) change of the weight that the hand lacks, beyond its low pass, as an effort [N*m | N].
+        memory: memory of the estimate, for :data:`view_load`.
         parameters: (10,) of the likeliest load, ``[m, m c, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz]`` [kg, kg*m, kg*m^2].
     """
 
     def __init__(self, dynamics: JointDynamics, limits: JointLimits) -> None:
         """Estimate the load of an arm with the given dynamics of the joints and limits."""
         self._dynamics, self._table, model = dynamics, limits.table, dynamics.model
-        self._memory, self._state = allocate(_view_state, model.n)
+        self.memory, self._state = allocate(view_load, model.n)
         self._loads, self._candidates = allocate(view_candidates)
         self._measured = np.zeros(_view_inputs.size(model.n, model.n + model.m))
         self._measured[0] = model.n + model.m  # the views need it
@@ -173,7 +174,7 @@ class ToolLoad:
 
     def reset(self) -> None:
         """Discard all observations: any load is possible."""
-        self._memory[:] = 0.0
+        self.memory[:] = 0.0
         begin(self._candidates, self._dynamics.model.mass, self._dynamics.model.hand)
         self._begun = False
 
@@ -244,7 +245,7 @@ class ToolLoad:
         new, self._begun = number("new", new, 0.0) if self._begun else 1.0, True
         self._measured[:7] = n + model.m, share, kept, new, late, bool(escapes), number("lacked", lacked, 0.0, 1.0)
         chain = model.world_to_tool
-        _observe(chain.links, self._table, self._measured, self._memory, self._loads)
+        _observe(chain.links, self._table, self._measured, self.memory, self._loads)
 
 
 @allocating_kernel
@@ -286,7 +287,7 @@ def _observe(links: Array, table: Array, measured: Array, memory: Array, loads: 
         loads: :class:`Candidates`, changed in place.
     """
     n = table.shape[1]
-    given, state, candidates = _view_inputs(measured, n), _view_state(memory, n), view_candidates(loads)
+    given, state, candidates = _view_inputs(measured, n), view_load(memory, n), view_candidates(loads)
     J, moved, w, Y, now = np.zeros((6, n)), np.zeros(6), np.zeros(3), np.zeros((6, 10)), np.empty(12)
     down = np.zeros(3)
     _tool_motion(links, given, J, moved, w, down)
