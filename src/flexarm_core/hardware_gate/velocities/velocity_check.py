@@ -42,16 +42,16 @@ class VelocityCheck:
 
     def __init__(self, limits: JointLimits) -> None:
         """Check joints with these limits."""
-        self._table = limits.table
-        n = self._table.shape[1]
+        n = limits.table.shape[1]
         self._memory, self._rows = allocate(_view, n)
-        none = np.zeros(n)
-        _add(self._table, none, none, none, none, 1.0, self._memory)
+        self._rows.limits[:] = limits.table[[VELOCITY, ACCELERATION]]
+        self._motion, none = self._memory[2 * n :], np.zeros(n)  # all but the limits is forgotten
+        _add(none, none, none, none, 1.0, self._memory)
         self.reset()
 
     def reset(self) -> None:
         """Forget all motion."""
-        self._memory[:] = 0.0
+        self._motion[:] = 0.0
         self.doubted = False
         self._last = 0.0  # time between the two states before [s]
 
@@ -62,7 +62,7 @@ class VelocityCheck:
             self.doubted = False
             return -1
         parts = before.position, before.velocity, state.position, state.velocity
-        found = int(_add(self._table, *parts, self._last, self._memory))
+        found = int(_add(*parts, self._last, self._memory))
         self.doubted = bool(self._rows.doubted[0])
         return found
 
@@ -75,13 +75,14 @@ class VelocityCheck:
         rate = rows.moved / np.maximum(rows.time, 1e-9)
         doubted = (np.abs(rows.difference) > SHARE * rows.travel).any(axis=0)
         speed = np.abs(state.velocity)
-        doubted &= (np.abs(rate) > speed) | (speed > WILD * self._table[VELOCITY])
+        doubted &= (np.abs(rate) > speed) | (speed > WILD * rows.limits[0])
         return np.where(doubted, rate, state.velocity)
 
 
 class _Rows(NamedTuple):
-    """Fading sums over the motion of each joint."""
+    """Limits, and fading sums over the motion of each joint."""
 
+    limits: Annotated[Array, 2, "n"]  # velocities and accelerations
     difference: Annotated[Array, 2, "n"]  # for each window: motion of the position minus integral of the velocity
     travel: Annotated[Array, 2, "n"]  # larger of the two, regardless of signs
     coarse: Annotated[Array, 2, "n"]  # by how much the trapezoidal rule may err
@@ -99,9 +100,8 @@ _view = views(_Rows, "n")
 
 @allocating_kernel
 def _add(
-    table: Array, position_before: Array, velocity_before: Array, position: Array, velocity: Array, dt: float,
-    memory: Array,
-) -> int:  # fmt: skip
+    position_before: Array, velocity_before: Array, position: Array, velocity: Array, dt: float, memory: Array
+) -> int:
     """Add the motion between two states; return the first joint that contradicts itself, or -1."""
     found, r = -1, _view(memory, position.shape[0])
     kept, soon = np.exp(-dt / np.array(WINDOWS)), np.exp(-dt / RECENT)
@@ -117,11 +117,11 @@ def _add(
         if r.samples[0] > KNOWN and abs(r.recent[i]) > r.bound[i] + UNUSUAL * r.usual[i]:
             r.doubted[0] = 1.0
         r.usual[i] += new * (abs(r.recent[i]) - r.usual[i])
-        allowed = RESOLUTION + DELAY * table[VELOCITY, i]
+        allowed = RESOLUTION + DELAY * r.limits[0, i]
         for k in range(2):
             r.difference[k, i] = kept[k] * r.difference[k, i] + change - expected
             r.travel[k, i] = kept[k] * r.travel[k, i] + max(abs(change), abs(expected))
-            r.coarse[k, i] = kept[k] * r.coarse[k, i] + SMOOTH * table[ACCELERATION, i] * dt**2
+            r.coarse[k, i] = kept[k] * r.coarse[k, i] + SMOOTH * r.limits[1, i] * dt**2
             if found < 0 and abs(r.difference[k, i]) > allowed + r.coarse[k, i] + SHARE * r.travel[k, i]:
                 found = i
     return found
