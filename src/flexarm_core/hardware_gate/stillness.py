@@ -37,15 +37,13 @@ class Stillness:
             stiction: (n,) accelerations that friction may balance although nobody mentioned it [rad/s^2 | m/s^2].
         """
         n = limits.table.shape[1]
-        self._table, self._stiction = limits.table, finite("stiction", stiction, n)
+        self._table, none = limits.table, np.zeros(n)
         self._memory, self._rows = allocate(_view, n)
-        self._none, self._hidden = np.zeros(n), np.zeros(n)
-        self._load()
+        self._rows.stiction[:] = finite("stiction", stiction, n)
+        self._readings = self._memory[3 * n :]  # what is forgotten
+        _note(none, none, none, none, 0.0, self._memory)  # compiles or loads
+        _judge(self._table, none, none, none, True, self._memory)
         self.reset()
-
-    def _load(self) -> None:
-        _note(self._none, self._none, self._none, self._none, 0.0, self._memory)
-        _judge(self._table, self._stiction, self._none, self._none, self._none, True, self._memory, self._hidden)
 
     def reset(self) -> None:
         """Discard all readings and all knowledge about the joints."""
@@ -54,9 +52,7 @@ class Stillness:
 
     def forget(self) -> None:
         """Forget all readings."""
-        quiet = self._rows.quiet.copy()
-        self._memory[:] = 0.0
-        self._rows.quiet[:] = quiet
+        self._readings[:] = 0.0
         self._waited = 0.0
 
     def learn(self, state: ArmState, before: ArmState) -> None:
@@ -98,11 +94,7 @@ class Stillness:
             return -1
         velocity, acceleration = caused(state)
         self._waited = 0.0
-        return int(
-            _judge(
-                self._table, self._stiction, state.velocity, velocity, acceleration, coasts, self._memory, self._hidden
-            )
-        )
+        return int(_judge(self._table, state.velocity, velocity, acceleration, coasts, self._memory))
 
     @property
     def partial(self) -> bool:
@@ -112,12 +104,16 @@ class Stillness:
     @property
     def hidden(self) -> Array:
         """(n,) velocities that the identical readings hide [rad/s | m/s]."""
-        return self._hidden
+        hidden: Array = self._rows.hidden
+        return hidden
 
 
 class _Rows(NamedTuple):
-    """What is known of each joint."""
+    """What is known of each joint; all but the first three is forgotten with the readings."""
 
+    stiction: Annotated[Array, "n"]  # acceleration that friction may balance
+    quiet: Annotated[Array, "n"]  # 1: readings of the joint have stood still before and gone on
+    hidden: Annotated[Array, "n"]  # velocity that identical readings hide
     repeats: Annotated[Array, "n"]  # identical readings after the first one
     time: Annotated[Array, "n"]  # since then [s]
     judged: Annotated[Array, "n"]  # part of this time that was judged [s]
@@ -126,7 +122,6 @@ class _Rows(NamedTuple):
     asked: Annotated[Array, "n"]  # acceleration that the command asked for when the judging began
     change: Annotated[Array, "n"]  # hidden change of the velocity
     motion: Annotated[Array, "n"]  # hidden motion
-    quiet: Annotated[Array, "n"]  # 1: readings of the joint have stood still before and gone on
 
 
 _view = views(_Rows, "n")
@@ -153,13 +148,12 @@ def _note(
 
 @kernel
 def _judge(
-    table: Array, stiction: Array, claimed: Array, velocity: Array, acceleration: Array, coasts: bool, memory: Array,
-    hidden: Array,
+    table: Array, claimed: Array, velocity: Array, acceleration: Array, coasts: bool, memory: Array
 ) -> int:  # fmt: skip
     """Add the motion hidden since the last judgment; return the first joint that hides too much, or -1."""
     found, r = -1, _view(memory, claimed.shape[0])
     for i in range(claimed.shape[0]):
-        hidden[i] = claimed[i]
+        r.hidden[i] = claimed[i]
         if r.repeats[i] < STILL:
             continue
         quiet = r.quiet[i] > 0.0
@@ -168,15 +162,15 @@ def _judge(
         dt = r.time[i] - r.judged[i]
         r.judged[i] = r.time[i]
         more = acceleration[i] - r.asked[i]
-        r.change[i] += np.copysign(max(abs(more) - (stiction[i] if quiet else 0.0), 0.0), more) * dt
-        hidden[i] = velocity[i]
+        r.change[i] += np.copysign(max(abs(more) - (r.stiction[i] if quiet else 0.0), 0.0), more) * dt
+        r.hidden[i] = velocity[i]
         if coasts:
-            sudden = (SUDDEN * table[ACCELERATION, i] + stiction[i]) * r.first[i] + SLOW * table[VELOCITY, i]
+            sudden = (SUDDEN * table[ACCELERATION, i] + r.stiction[i]) * r.first[i] + SLOW * table[VELOCITY, i]
             before = np.copysign(max(abs(r.before[i]) - (sudden if quiet else 0.0), 0.0), r.before[i])
-            if abs(before) > abs(hidden[i]):
-                hidden[i] = before
-        hidden[i] += r.change[i]
-        r.motion[i] += hidden[i] * dt
+            if abs(before) > abs(r.hidden[i]):
+                r.hidden[i] = before
+        r.hidden[i] += r.change[i]
+        r.motion[i] += r.hidden[i] * dt
         hides = abs(r.motion[i]) > MOTION or abs(r.change[i]) > CHANGE * table[VELOCITY, i]
         if found < 0 and (hides or abs(claimed[i]) * r.time[i] > CLAIMED):
             found = i
