@@ -471,7 +471,7 @@ PLANTED = (
     ),
     Planted(
         "a base that the joints throw is not believed", f"{GATE}/belief.py",
-        "if found[0] == BENT and self._reaction is not None:", "if False:",
+        "if allowed and found[0] == BENT and self._reaction is not None:", "if False:",
         f"{CORE_TESTS}/test_belief.py::test_a_base_that_jumps_is_believed_if_the_joints_threw_it",
     ),
     Planted(
@@ -721,7 +721,7 @@ PLANTED = (
     ),
     Planted(
         "a base may be anywhere from one sample to the next", f"{GATE}/belief.py",
-        "        if bent >= 0:", "        if False:", f"{CORE_TESTS}/test_belief.py",
+        "(BENT, bent, same) if bent >= 0 else", "(BENT, bent, same) if False else", f"{CORE_TESTS}/test_belief.py",
     ),
     Planted(
         "the first state is believed alone", f"{GATE}/belief.py",

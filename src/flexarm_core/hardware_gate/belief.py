@@ -176,20 +176,20 @@ class StateBelief:
 
     def _compare(self, state: ArmState, before: ArmState, dt: float) -> tuple[int, int, bool]:
         """Return what is implausible about a state, for which joint, and whether it is the same as the one before."""
-        found = self._compare_rates(state, before, before.deflection_rate, dt)
-        if found[0] == BENT and self._reaction is not None:  # drives may jerk the joints, and they the base
-            thrown = self._reaction(state, state.velocity - before.velocity)
-            found = self._compare_rates(state, before, before.deflection_rate + thrown, dt)
-        code, joint, same = found
-        return code, joint, same and state is not before
-
-    def _compare_rates(self, state: ArmState, before: ArmState, rate: Array, dt: float) -> tuple[int, int, bool]:
-        """Compare a state with the one before, after which the base had this rate (m,)."""
-        found: tuple[int, int, bool] = _compare(
-            self._table, self._base, before.position, before.velocity, before.deflection, rate, state.position,
-            state.velocity, state.deflection, state.deflection_rate, dt,
+        code, joint, same = _compare_joints(
+            self._table, before.position, before.velocity, state.position, state.velocity, dt
         )  # fmt: skip
-        return found
+        if state.deflection.size:
+            base = self._base, before.deflection, state.deflection, state.deflection_rate, dt
+            found = _compare_base(*base, before.deflection_rate)
+            allowed = code in (PLAUSIBLE, TOO_FAST)
+            if allowed and found[0] == BENT and self._reaction is not None:  # drives may jerk the joints, they the base
+                thrown = self._reaction(state, state.velocity - before.velocity)
+                found = _compare_base(*base, before.deflection_rate + thrown)
+            if found[0] == NOWHERE or (found[0] == BENT and allowed):
+                code, joint = found[0], self._table.shape[1] + found[1]
+            same = same and found[2]
+        return code, joint, same and state is not before
 
     def _reversed(self, state: ArmState, before: ArmState, dt: float) -> int:
         """Return the first joint that seems to have reversed its velocity since the state before, or -1."""
@@ -321,25 +321,30 @@ def believe(model: ArmModel, limits: JointLimits, *, lockstep: bool) -> StateBel
 
 
 @kernel
-def _compare(
-    table: Array, base: Array, position_before: Array, velocity_before: Array, deflection_before: Array,
-    rate_before: Array, position: Array, velocity: Array, deflection: Array, rate: Array, dt: float,
-) -> tuple[int, int, bool]:  # fmt: skip
-    """Return what is implausible about a state given the previous one, for which joint, and whether both are equal."""
+def _compare_joints(
+    table: Array, position_before: Array, velocity_before: Array, position: Array, velocity: Array, dt: float
+) -> tuple[int, int, bool]:
+    """Return what is implausible about joints given the previous state, for which one, and whether all are equal."""
     same = True
     for i in range(position.shape[0]):
         same = same and position[i] == position_before[i] and velocity[i] == velocity_before[i]
+    code, joint = _implausible(table, position_before, velocity_before, position, velocity, dt)
+    return code, joint, same
+
+
+@kernel
+def _compare_base(
+    base: Array, deflection_before: Array, deflection: Array, rate: Array, dt: float, rate_before: Array
+) -> tuple[int, int, bool]:
+    """Return what is implausible about an elastic base, for which joint, and whether all deflections are equal."""
+    same = True
     for i in range(deflection.shape[0]):
         same = same and deflection[i] == deflection_before[i]
     for i in range(deflection.shape[0]):
         if not (abs(deflection[i]) <= min(2.0 * base[i], FARTHEST) and abs(rate[i]) <= FASTEST):
-            return NOWHERE, position.shape[0] + i, same
-    code, joint = _implausible(table, position_before, velocity_before, position, velocity, dt)
-    if code in (PLAUSIBLE, TOO_FAST) and deflection.shape[0]:
-        bent = _bent(base, deflection_before, rate_before, deflection, rate, dt)
-        if bent >= 0:
-            return BENT, position.shape[0] + bent, same
-    return code, joint, same
+            return NOWHERE, i, same
+    bent = _bent(base, deflection_before, rate_before, deflection, rate, dt)
+    return (BENT, bent, same) if bent >= 0 else (PLAUSIBLE, 0, same)
 
 
 @inlined_kernel
