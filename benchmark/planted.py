@@ -140,7 +140,7 @@ PLANTED = (
     ),
     Planted(
         "damping that is told is compensated in a stop", f"{GATE}/joint_dynamics.py",
-        "blocks.c_m, *self._terms)", "blocks.c_m + self.model.D_m * state.velocity, *self._terms)",
+        "blocks.H_m.copy(), blocks.c_m.copy()", "blocks.H_m.copy(), blocks.c_m + self.model.D_m * state.velocity",
         f"{CORE_TESTS}/test_joint_dynamics.py",
     ),
     Planted(

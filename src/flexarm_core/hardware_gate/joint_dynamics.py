@@ -53,8 +53,8 @@ class JointDynamics:
         if self._terms is None:
             self._terms = blocks.H_m, blocks.c_m
             if self.model.m:
-                self._terms = np.empty_like(blocks.H_m), np.empty_like(blocks.c_m)
-                over_free_base(blocks.H_b, blocks.H_bm, blocks.H_m, blocks.dH_bm_qd, blocks.c_m, *self._terms)
+                self._terms = blocks.H_m.copy(), blocks.c_m.copy()
+                free_base(blocks.H_b, blocks.H_bm, blocks.dH_bm_qd, *self._terms)
         return self._terms
 
     def blocks(self, state: ArmState) -> DynamicsBlocks:
@@ -74,10 +74,8 @@ def divide(inertia: Array, rows: Array) -> None:
 
 
 @allocating_kernel
-def over_free_base(
-    H_b: Array, H_bm: Array, H_m: Array, dH_bm_qd: Array, c_m: Array, inertia: Array, bias: Array
-) -> None:
-    """Write ``H`` (n, n) and the effort (n,) at zero joint acceleration over a base that reacts; see the class."""
+def free_base(H_b: Array, H_bm: Array, dH_bm_qd: Array, inertia: Array, bias: Array) -> None:
+    """Turn ``H_m`` (n, n) and ``c_m`` (n,) into ``H`` and the effort at zero joint acceleration; see the class."""
     m, n = H_bm.shape
     factor, moved = H_b.copy(), np.empty((n + 1, m))
     cholesky(factor, m)
@@ -88,10 +86,8 @@ def over_free_base(
     for k in range(n + 1):
         cholesky_solve(factor, moved[k], m)
     for i in range(n):
-        bias[i] = c_m[i]
         for k in range(m):
             bias[i] -= H_bm[k, i] * moved[n, k]
         for j in range(n):
-            inertia[i, j] = H_m[i, j]
             for k in range(m):
                 inertia[i, j] -= H_bm[k, i] * moved[j, k]
