@@ -473,10 +473,9 @@ class HardwareGate:
                 fallback=True,
             )
         if self._direction.runaway is not None and self.config.fallback and not self._timing.busy:
-            name, share = self._speed.fastest(state)
             self._machine.trip(
-                f"{name} moves at {share:.2f} times its velocity limit, and efforts do not slow it: are motors swapped "
-                "or dead, are commands late, does the arm touch something?",
+                f"{self._speed.speed(state)}, and efforts do not slow it: are motors swapped or dead, are commands "
+                "late, does the arm touch something?",
                 fallback=True,
             )
             self._commands.release(state.stamp)

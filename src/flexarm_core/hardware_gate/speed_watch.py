@@ -38,16 +38,20 @@ class SpeedWatch:
         self._began, self._until = math.nan, math.inf
         self._faster = 0  # consecutive states
 
-    def fastest(self, state: ArmState) -> tuple[str, float]:
-        """Return the name of the joint that is fastest relative to its velocity limit, and that ratio."""
+    def _fastest(self, state: ArmState) -> tuple[str, float]:
         place, share = fastest(self._limits.table[VELOCITY], state.velocity)
         return self._names[place], share
 
     def overspeed(self, state: ArmState) -> str:
         """Return why the run must stop: a joint was too fast for CONFIRMED consecutive states; empty string if not."""
-        name, share = self.fastest(state)
+        _, share = self._fastest(state)
         self._in_a_row = self._in_a_row + 1 if share > OVERSPEED else 0
-        return f"{name} moves at {share:.2f} times its velocity limit" if self._in_a_row >= CONFIRMED else ""
+        return self.speed(state) if self._in_a_row >= CONFIRMED else ""
+
+    def speed(self, state: ArmState) -> str:
+        """Return how fast the joint is that is fastest relative to its velocity limit, in words."""
+        name, share = self._fastest(state)
+        return f"{name} moves at {share:.2f} times its velocity limit"
 
     def failing_stop(self, state: ArmState, now: float, *, late: bool) -> str:
         """Return the name of a joint that a stop does not slow, empty string if it slows all.
@@ -57,7 +61,7 @@ class SpeedWatch:
             now: current time [s].
             late: whether states or commands are late: then a joint may exceed only its initial speed, not OVERSPEED.
         """
-        name, share = self.fastest(state)
+        name, share = self._fastest(state)
         if math.isnan(self._began):
             slowest = float((np.abs(state.velocity) / self._limits.acceleration).max())
             if self._soft is not None:
