@@ -622,23 +622,28 @@ PLANTED = (
     ),
     Planted(
         "efforts in vain are given on", f"{GATE}/commands.py",
-        "self._none if self._seen is not None and self._seen.stamp < self._released else self.share", "self.share",
+        "return self._none if released else self.share", "return self.share",
+        f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
+        "efforts do not return while no joint states arrive", f"{GATE}/commands.py",
+        "silence = 0.0 if self._config.lockstep else self._timing.silence", "silence = 0.0",
         f"{CORE_TESTS}/test_effort_direction.py",
     ),
     Planted(
         "efforts in vain are not noticed", f"{GATE}/effort_direction.py",
-        "if power >= CAUSED * needed or not share.all():", "if True:",
+        "too_fast and power < CAUSED * needed and share.all()", "False",
         f"{CORE_TESTS}/test_effort_direction.py",
     ),
     Planted(
         "efforts that bear a load seem to act in vain", f"{GATE}/effort_direction.py",
-        "if power >= CAUSED * needed or not share.all():", "if 0.1 * power >= CAUSED * needed:",
+        "power < CAUSED * needed and", "0.1 * power < CAUSED * needed and",
         f"{CORE_TESTS}/test_effort_direction.py",
     ),
     Planted(
         "an arm without a fallback is released", f"{GATE}/gate.py",
-        "if self._direction.runaway is not None and self.config.fallback and not self._timing.busy:",
-        "if self._direction.runaway is not None:", f"{CORE_TESTS}/test_effort_direction.py",
+        "if self._direction.in_vain and self.config.fallback and not self._timing.busy:",
+        "if self._direction.in_vain:", f"{CORE_TESTS}/test_effort_direction.py",
     ),
     Planted(
         "a reversed joint goes on getting efforts", f"{GATE}/effort_direction.py",

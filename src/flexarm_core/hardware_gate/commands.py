@@ -19,7 +19,7 @@ from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.drive_terms import DriveTerms
 from flexarm_core.types import ArmState, Array, JointReference
 
-RELEASED, AGAIN = 0.1, 1.0  # [s]
+RELEASED, AGAIN = 0.1, 1.0  # [s] for which no effort is given, and until that may happen again
 SAME = 0.9  # periods in which a set point takes the place of another, and none is overdue
 
 
@@ -268,7 +268,9 @@ class Commands:
     @property
     def _allowed(self) -> Array:
         """Share (n,) of its effort that each joint is given now."""
-        return self._none if self._seen is not None and self._seen.stamp < self._released else self.share
+        silence = 0.0 if self._config.lockstep else self._timing.silence
+        released = self._seen is not None and self._seen.stamp + 1e9 * silence < self._released
+        return self._none if released else self.share
 
     def release(self, stamp: int) -> None:
         """Give no effort for RELEASED from a stamp [ns] on, at most once in AGAIN: meanwhile drives may take over."""

@@ -21,10 +21,11 @@ faster than its acceleration limit allows.
 An effort at its limit does not change, so nothing is seen of it. If a joint becomes faster against its full effort for
 PRESSED samples, it gets less for two samples.
 
-Other defects show as motion without a cause. Whatever the load, ``sum d . x`` is ``sum x . (H + L) x``, at least
-``sum x . H x``. If a joint is faster than its velocity limit, and than its acceleration limit allows, and the first
-sum is less than CAUSED times the second, efforts act in vain: motors are swapped or dead, commands are late, or the
-arm has hit something. To brake it with more of them would throw it. But first a joint is tried out.
+Other defects show as motion without a cause. Whatever the load, ``sum d . x`` is ``sum x . (H + L) x``, at least ``sum
+x . H x``; ``H`` may contain the load that the gate believes in. If a joint is faster than its velocity limit, and than
+its acceleration limit allows, and the first sum is less than CAUSED times the second, efforts act in vain: motors are
+swapped or dead, commands are late, or the arm has hit something. To brake it with more of them would throw it. A joint
+that is being tried out does not count.
 """
 
 from __future__ import annotations
@@ -58,14 +59,13 @@ class EffortDirection:
     Attributes:
         share: (n,) share of its effort that each joint is given: 0 once it is known to be reversed, else 1, or less
             while it is tried out.
-        runaway: joint that is too fast while efforts act in vain; None: there is none.
+        in_vain: whether a joint is too fast, and efforts act in vain.
     """
 
     def __init__(self, limits: JointLimits) -> None:
         """Watch joints with these limits."""
         self._table, n = limits.table, limits.table.shape[1]
         self._memory, self.share = np.zeros((NEEDED + 1, n)), np.ones(n)
-        self.runaway: int | None = None
         _look(self._memory, self.share, self._table, np.zeros((3, n)), np.eye(n), 0.001)  # compiles or loads
         self.reset()
 
@@ -77,7 +77,7 @@ class EffortDirection:
     def _pause(self) -> None:
         """Forget what was seen."""
         self.share[:] = np.ceil(self.share)
-        self._memory[:], self._stamp, self.runaway = 0.0, 0, None
+        self._memory[:], self._stamp, self.in_vain = 0.0, 0, False
         self._memory[[SPEED, ACCELERATION]] = np.nan
 
     @property
@@ -101,31 +101,29 @@ class EffortDirection:
         if not 0.0 < dt <= LONGEST:
             self._pause()
         self._stamp = state.stamp
-        reversed_one, runaway = _look(self._memory, self.share, self._table, given, inertia, dt)
-        self.runaway = None if runaway < 0 else runaway
-        return None if reversed_one < 0 else reversed_one
+        joint, self.in_vain = _look(self._memory, self.share, self._table, given, inertia, dt)
+        return None if joint < 0 else joint
 
 
 @kernel
-def _look(memory: Array, share: Array, table: Array, given: Array, inertia: Array, dt: float) -> tuple[int, int]:
-    """Add a sample (3, n) of velocity, effort and excess; return a joint that is reversed, and a runaway, -1: none.
+def _look(memory: Array, share: Array, table: Array, given: Array, inertia: Array, dt: float) -> tuple[int, bool]:
+    """Add a sample (3, n) of velocity, effort, excess; return a reversed joint or -1, and whether efforts act in vain.
 
     The first sample tells a velocity, the second an acceleration, the third a change of it; until then they are NaN.
     ``share``: (n,) of the efforts, changed in place.
     """
-    n, kept, found, runaway, most, escapes = memory.shape[1], math.exp(-dt / MEMORY), -1, -1, 0.0, False
+    n, kept, found, too_fast, most, escapes = memory.shape[1], math.exp(-dt / MEMORY), -1, False, 0.0, False
     power, later, needed, known = 0.0, 0.0, 0.0, not math.isnan(memory[ACCELERATION, 0])
     for j in range(n):
         v, out = given[0, j], abs(given[2, j]) > ESCAPES * table[VELOCITY, j]
-        in_vain = out and v * given[1, j] < 0.0 and not abs(v) <= abs(memory[SPEED, j])
+        opposed = out and v * given[1, j] < 0.0 and not abs(v) <= abs(memory[SPEED, j])
         if share[j] > 0.0:
-            _try_out(memory, share, j, in_vain and abs(given[1, j]) > FULL * table[LIMIT, j])
+            _try_out(memory, share, j, opposed and abs(given[1, j]) > FULL * table[LIMIT, j])
         acceleration = (v - memory[SPEED, j]) / dt
         memory[CHANGE, j] = acceleration - memory[ACCELERATION, j] if known else 0.0
         memory[SPEED, j], memory[ACCELERATION, j] = v, acceleration
         escapes = escapes or out
-        if out and abs(v) > table[VELOCITY, j] and memory[TRY, j] <= 0.0:
-            runaway = j
+        too_fast = too_fast or (out and abs(v) > table[VELOCITY, j] and memory[TRY, j] <= 0.0)
     for j in range(n):
         d, x, torque = given[1, j] - memory[EFFORT, j] if known else 0.0, memory[CHANGE, j], 0.0
         for k in range(n):
@@ -139,20 +137,19 @@ def _look(memory: Array, share: Array, table: Array, given: Array, inertia: Arra
         memory[EFFORT, j], memory[BEFORE, j] = given[1, j], d
         pushed, before, noise = memory[PUSHED, j], memory[PUSHED, j] - d * d, NOISE * table[VELOCITY, j] / dt
         moved, late = max(memory[MOVED, j], noise * noise), max(memory[LATER, j], 0.0)
-        opposed = (
+        backward = (
             memory[SAYS, j] >= (IN_A_ROW if abs(given[0, j]) > URGENT * table[VELOCITY, j] else AT_LEISURE)
             and memory[ANSWERED, j] < 0.0
             and moved - memory[ANSWERED, j] ** 2 / pushed < UNEXPLAINED * (moved - late * late / max(before, 1e-300))
         )
         power, later, needed = power + memory[ANSWERED, j], later + memory[LATER, j], needed + memory[NEEDED, j]
-        if opposed and share[j] > 0.0 and memory[ANSWERED, j] < most:
+        if backward and share[j] > 0.0 and memory[ANSWERED, j] < most:
             found, most = j, memory[ANSWERED, j]
-    if power >= CAUSED * needed or not share.all():
-        runaway = -1
+    in_vain = bool(too_fast and power < CAUSED * needed and share.all())
     if not escapes or found < 0 or power - 2.0 * most < LATE * later:
-        return -1, runaway
+        return -1, in_vain
     share[found] = 0.0
-    return found, runaway
+    return found, in_vain
 
 
 @inlined_kernel

@@ -472,7 +472,7 @@ class HardwareGate:
                 f"efforts accelerate {name} the wrong way: is its motor, its encoder or its axis reversed?",
                 fallback=True,
             )
-        if self._direction.runaway is not None and self.config.fallback and not self._timing.busy:
+        if self._direction.in_vain and self.config.fallback and not self._timing.busy:
             self._machine.trip(
                 f"{self._speed.speed(state)}, and efforts do not slow it: are motors swapped or dead, are commands "
                 "late, does the arm touch something?",
