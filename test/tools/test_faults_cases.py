@@ -107,3 +107,9 @@ def test_after_a_reset_while_commands_are_still_late_no_load_is_sought_in_the_mo
     """A case that reached 46 times the limits: a wrist that answered late seemed to carry a load."""
     outcome = run_core_case(727200028, ["delays"])
     assert not outcome.missed and outcome.speed_ratio < 1.2 and "latched" in outcome.recovery
+
+
+@pytest.mark.parametrize("seed", [727200021, 727200052, 727200074])
+def test_a_stop_while_states_are_late_ends_once_they_have_shown_it_and_its_cause_is_named(seed):
+    """Two position drives that resumed while they still sped up, and a delay that looked like a reversed motor."""
+    assert not run_core_case(seed, ["delays"]).missed

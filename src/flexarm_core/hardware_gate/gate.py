@@ -467,9 +467,9 @@ class HardwareGate:
             return
         joint = self._direction.find(state, law.command, law.observed.excess, law.observed.inertia(state))
         if joint is not None:
-            name = self.model.joint_names[joint]
+            name, late = self.model.joint_names[joint], ", or do commands act late" if response.hinted else ""
             self._machine.trip(
-                f"efforts accelerate {name} the wrong way: is its motor, its encoder or its axis reversed?",
+                f"efforts accelerate {name} the wrong way: is its motor, its encoder or its axis reversed{late}?",
                 fallback=True,
             )
         if self._direction.in_vain and self.config.fallback and not self._timing.busy:
@@ -517,14 +517,15 @@ class HardwareGate:
         return commands.answer(state, command)
 
     def _may_run(self, state: ArmState) -> bool:
-        """Return whether a stop may end: it has slowed the arm, and enough good references have arrived.
+        """Return whether a stop may end: it has been seen to slow the arm, and enough good references have arrived.
 
         After a stop because a joint did not follow its commands, the set points must first restart from the measured
         position (position mode).
         """
         machine, commands = self._machine, self._commands
         rebases = commands.rebase and commands.law.mode == "position"
-        waits = bool(machine.contested) or self._timing.late or self._timing.lateness.suspended or rebases
+        unseen = self._timing.now() < machine.earliest
+        waits = bool(machine.contested) or self._timing.late or self._timing.lateness.suspended or rebases or unseen
         return machine.good >= self.config.recovery_samples and not waits and commands.is_slow(state)
 
     def _run(self) -> None:

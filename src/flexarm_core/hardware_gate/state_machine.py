@@ -66,6 +66,7 @@ class StateMachine:
     Attributes:
         state, reason, stops, trips, fallback: see :class:`GateStatus`.
         good: number of good references since the stop began.
+        earliest: when the stop may end [s]: as states and commands are late, measurements do not show it before.
         interrupted: whether good input does not end the stop.
         contested: why the source of the commands is ambiguous, empty if it is not.
         ending: whether the arm is braked and held until the reset.
@@ -80,6 +81,7 @@ class StateMachine:
         """Wait for the first reference."""
         self.state, self.reason, self.contested = GateState.WAITING, "", ""
         self.stops = self.trips = self.good = 0
+        self.earliest = 0.0
         self.fallback = self.interrupted = self.ending = False
 
     @property
@@ -101,6 +103,7 @@ class StateMachine:
             return
         led = self.state is GateState.RUNNING
         self.state, self.reason = GateState.STOPPING, reason
+        self.earliest = self._timing.now() + 2.0 * self._timing.age
         self._begin_braking()
         self.stops += counted
         if led and not (self.ending or (timing and self._timing.busy)):

@@ -164,6 +164,27 @@ def test_a_stop_for_late_states_ends_only_where_they_are_well_within_what_is_bor
     assert states[49] is running and states[99] is stopping and states[199] is stopping and states[-1] is running
 
 
+def test_a_stop_on_late_states_ends_only_where_they_have_shown_it(planar_3r):
+    """States and commands are 60 ms late: what is measured shows an arm at rest that has just begun to move."""
+    late, clock, none, goal = 60, Clock(), np.zeros(planar_3r.m), np.full(3, 0.1)
+    gate = make_gate(planar_3r, lockstep=False, clock=clock, command_mode="position")
+    commands, speed, stopped = [goal] * (2 * late), 0.0, False
+    for tick in range(2 * late, 1500):
+        clock.now = tick * PERIOD
+        then = [commands[tick - shift - 2 * late] for shift in (0, 1)]
+        state = ArmState((tick - late) * 1_000_000, then[0], (then[0] - then[1]) / PERIOD, none, none)
+        given = [gate.on_state(state, late * PERIOD)]
+        goal = goal + np.clip((tick - 600) * PERIOD * ACCELERATION, 0.0, 0.8) * PERIOD * np.ones(3)
+        given.append(gate.on_reference(JointReference(state.stamp, position=goal)) if tick > 2 * late + 5 else None)
+        given.append(gate.on_unusable_reference("test") if tick == 705 else None)
+        commands.append(next((one for one in reversed(given) if one is not None), commands[-1]))
+        speed = np.abs(commands[tick - late] - commands[tick - late - 1]).max() / PERIOD
+        if stopped and gate.status.state is GateState.RUNNING:
+            break
+        stopped = gate.status.state is GateState.STOPPING and tick >= 705
+    assert stopped and 705 < tick < 1400 and speed < 0.1 * VELOCITY
+
+
 def test_joints_that_a_stop_on_late_states_makes_faster_ask_for_the_fallback(planar_3r):
     watch = SpeedWatch(make_gate(planar_3r).limits, planar_3r.joint_names)
     limit = make_gate(planar_3r).limits.velocity
