@@ -621,6 +621,11 @@ PLANTED = (
         f"{CORE_TESTS}/test_effort_direction.py",
     ),
     Planted(
+        "a stop on late states ends before they have shown it", f"{GATE}/state_machine.py",
+        "return not 0.0 <= self._timing.now() - self._began < self._unseen", "return True",
+        f"{CORE_TESTS}/test_gate.py::test_a_stop_on_late_states_ends_only_where_they_have_shown_it",
+    ),
+    Planted(
         "efforts in vain are given on", f"{GATE}/commands.py",
         "return self._none if released else self.share", "return self.share",
         f"{CORE_TESTS}/test_effort_direction.py",

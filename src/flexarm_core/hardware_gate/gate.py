@@ -524,9 +524,9 @@ class HardwareGate:
         """
         machine, commands = self._machine, self._commands
         rebases = commands.rebase and commands.law.mode == "position"
-        unseen = self._timing.now() < machine.earliest
-        waits = bool(machine.contested) or self._timing.late or self._timing.lateness.suspended or rebases or unseen
-        return machine.good >= self.config.recovery_samples and not waits and commands.is_slow(state)
+        waits = bool(machine.contested) or self._timing.late or self._timing.lateness.suspended or rebases
+        enough = machine.good >= self.config.recovery_samples
+        return enough and not waits and machine.seen and commands.is_slow(state)
 
     def _run(self) -> None:
         self._machine.run()

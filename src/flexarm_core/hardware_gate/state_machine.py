@@ -66,7 +66,6 @@ class StateMachine:
     Attributes:
         state, reason, stops, trips, fallback: see :class:`GateStatus`.
         good: number of good references since the stop began.
-        earliest: when the stop may end [s]: as states and commands are late, measurements do not show it before.
         interrupted: whether good input does not end the stop.
         contested: why the source of the commands is ambiguous, empty if it is not.
         ending: whether the arm is braked and held until the reset.
@@ -81,13 +80,18 @@ class StateMachine:
         """Wait for the first reference."""
         self.state, self.reason, self.contested = GateState.WAITING, "", ""
         self.stops = self.trips = self.good = 0
-        self.earliest = 0.0
+        self._began = self._unseen = 0.0
         self.fallback = self.interrupted = self.ending = False
 
     @property
     def stopped(self) -> bool:
         """Whether the arm is braked and held."""
         return self.state in STOPPED
+
+    @property
+    def seen(self) -> bool:
+        """Whether states show what the stop has done: where they are late, commands may be, too."""
+        return not 0.0 <= self._timing.now() - self._began < self._unseen
 
     def run(self) -> None:
         """Follow references."""
@@ -103,13 +107,16 @@ class StateMachine:
             return
         led = self.state is GateState.RUNNING
         self.state, self.reason = GateState.STOPPING, reason
-        self.earliest = self._timing.now() + 2.0 * self._timing.age
-        self._begin_braking()
+        self._brake()
         self.stops += counted
         if led and not (self.ending or (timing and self._timing.busy)):
             failed = self._supervisor.on_stop(self._timing.now())
             if failed:
                 self.trip(f"{failed}, the last one: {reason}")
+
+    def _brake(self) -> None:
+        self._began, self._unseen = self._timing.now(), 2.0 * self._timing.age
+        self._begin_braking()
 
     def trip(self, reason: str, *, fallback: bool = False) -> None:
         """Stop until a user acknowledges it."""
@@ -118,7 +125,7 @@ class StateMachine:
             return
         if self.state is not GateState.STOPPING:
             self.stops += 1
-            self._begin_braking()
+            self._brake()
         self.trips += 1
         self.state, self.reason = GateState.TRIPPED, reason
 
@@ -141,4 +148,4 @@ class StateMachine:
         self.fallback = False
         if self.state is GateState.TRIPPED:
             self.state, self.reason, self.good = GateState.STOPPING, "reset, waiting for good references", 0
-            self._begin_braking()
+            self._brake()
