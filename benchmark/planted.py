@@ -71,12 +71,12 @@ PLANTED = (
     ),
     Planted(
         "a stop ends while the arm still moves", f"{GATE}/gate.py",
-        "and not waits and commands.is_slow(state)", "and not waits",
+        "and not waits and machine.seen and commands.is_slow(state)", "and not waits",
         "reading_spike",
     ),
     Planted(
         "a stop never ends", f"{GATE}/gate.py",
-        "and not waits and commands.is_slow(state)", "and False", "references_lost",
+        "and not waits and machine.seen and commands.is_slow(state)", "and False", "references_lost",
     ),
     Planted(
         "the fallback is never asked for where nothing is measured", f"{GATE}/gate.py",
