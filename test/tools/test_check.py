@@ -169,7 +169,7 @@ STEPS = [
         "Tool",
         "Masses and inertias",
         "Limits of the joints",
-        "What gives way",
+        "Elastic parts",
         "Sensors",
         "Commands",
         "Stages",

@@ -84,7 +84,7 @@ def _flexibility(model: ArmModel, flexible: dict[str, ModalData]) -> CheckStep:
                 "<flexibility> in <robot>",
             )
         )
-    return CheckStep("What gives way", tuple(lines), tuple(findings))
+    return CheckStep("Elastic parts", tuple(lines), tuple(findings))
 
 
 def _sag(model: ArmModel) -> list[Finding]:
