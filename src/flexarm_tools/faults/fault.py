@@ -43,6 +43,7 @@ class Fault:
         must_not_trip: whether the gate must continue by itself.
         may_resume: whether the gate may resume during the fault, as after a permanent step of the clock.
         moving: whether it can be detected only while the arm moves: after a reset the gate may run until then.
+        displaced: whether positions read wrong for good: after a reset, limits hold for what is read.
         modes: command modes in which it can occur.
         layouts: layouts in which it can occur: references of a control loop never leave its process.
         random_arms: names of the random arms to choose from.
@@ -72,6 +73,7 @@ class Fault:
     must = False
     may_resume = False
     moving = False
+    displaced = False
     must_not_trip = False
     modes: tuple[str, ...] = MODES
     layouts: tuple[str, ...] = LAYOUTS

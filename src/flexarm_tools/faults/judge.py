@@ -29,7 +29,8 @@ class Judge:
     - Speed: before the fault the limits apply; after it a joint may be as fast as it was, or as it became before any
       command could reach the drives.
     - Position: a joint may go as far beyond a limit as it must from where it was at the latest when the gate could
-      react, with the deceleration that the gate promises.
+      react, with the deceleration that the gate promises. This is not judged after the reset of a gate that reads
+      positions from elsewhere for good.
     - Acceleration: the mean over WINDOW, while the gate has timely measurements, its commands reach the drives, nothing
       else moves or holds the arm, and the arm carries the described load; links that bend store and return motion.
     - Rest: a law that holds a posture, and holds it without a gate, holds it with one.
@@ -51,7 +52,7 @@ class Judge:
         self._reacts = self._reached + STOP_BAR + (BLIND_TIME if any(f.blind or f.late for f in faults) else 0.0)
         self._at_fault, self._unavoidable = np.zeros(model.n), np.zeros(model.n)
         self._velocities: deque[tuple[float, Array]] = deque()
-        self._tripped, self._trips, self._stopping = False, 0, False
+        self._tripped, self._trips, self._stopping, self._reset = False, 0, False, False
         self._lag = BRIEF if outcome.where == "node" else 0.0
         self._moving: deque[tuple[float, float]] = deque([(0.0, 0.0)])  # time [s] and motion relative to the limits
         self._early_since: float | None = None
@@ -88,7 +89,8 @@ class Judge:
         if self._held is not None:
             moved = np.abs(sensed.position - self._held) / self._speed
             outcome.sag = max(outcome.sag, float(np.max(moved)))
-        self._see_position(now, sensed)
+        if not (self._reset and any(fault.displaced for fault in self._faults)):
+            self._see_position(now, sensed)
         known = not (self._bends or any(fault.law in (FIRM, HOLDS) for fault in self._faults))
         self._see_acceleration(now, sensed.velocity, led=led and known and not self._misled(now))
         if self._base.size:
@@ -152,7 +154,7 @@ class Judge:
             reset: whether a trip has been reset.
             stopped: whether the gate has stopped since the fault.
         """
-        outcome = self._outcome
+        outcome, self._reset = self._outcome, reset
         if self._tripped and (seen.state != "tripped" or seen.trips > self._trips) and not reset:
             outcome.unlatched += 1
         self._tripped, self._trips = seen.state == "tripped", seen.trips

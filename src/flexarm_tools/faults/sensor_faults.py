@@ -95,7 +95,7 @@ class EncoderJumps(SensorFault):
     """The position of a joint jumps and stays there."""
 
     name, what = "encoder_jumps", "one encoder jumps by 0.1 to 1 and stays"
-    must = True
+    must = displaced = True
 
     def draw(self) -> None:
         super().draw()

@@ -219,7 +219,7 @@ VARIABLES = (
         "what it is, as `plant.friction.coulomb[0]` or `nodes.NAME.parameters.NAME`, see [keys](#keys)",
     ),
     Key("uniform", Kind.NUMBERS, "lowest and highest value, all between equally likely", default="none"),
-    Key("log", Kind.NUMBERS, "lowest and highest value; the logarithm of the values is uniform between theirs", default="none"),
+    Key("log", Kind.NUMBERS, "lowest and highest value; the logarithm is uniform between theirs", default="none"),
     Key("normal", Kind.NUMBERS, "mean and standard deviation", default="none"),
     Key("choice", Kind.VALUES, "values, all equally likely", default="none"),
     Key("grid", Kind.VALUES, "values, each of them with each of the other grids and with all samples", default="none"),
