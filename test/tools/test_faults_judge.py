@@ -16,7 +16,7 @@ from flexarm_tools.faults.gate_under_test import Seen
 from flexarm_tools.faults.judge import Judge
 from flexarm_tools.faults.outcome import ACCELERATION_BAR, Outcome
 from flexarm_tools.faults.plant_faults import HeavyHand
-from flexarm_tools.faults.sensor_faults import JointsSwapped
+from flexarm_tools.faults.sensor_faults import EncoderJumps, JointsSwapped
 from flexarm_tools.faults.source import Source
 from flexarm_tools.faults.tally import failures, tally
 
@@ -75,6 +75,18 @@ def test_a_joint_that_is_driven_on_beyond_its_limit_is_told_from_one_that_could_
 
     moved(judge, model, accelerate, position=position)
     assert outcome.leaves_limits is leaves
+
+
+@pytest.mark.parametrize(("fault", "judged"), [(EncoderJumps, False), (JointsSwapped, True)])
+def test_positions_are_not_judged_after_the_reset_of_an_encoder_that_has_jumped(fault, judged):
+    """Nobody can know any more where the joint is; before the reset, it is held where it was."""
+    for reset in (False, True):
+        judge, outcome, model = judge_of(fault)
+        judge.see_status(0.0, RUNS, reset=reset, stopped=False)
+        start = np.zeros(model.n)
+        start[0] = model.upper[0] - 0.01
+        moved(judge, model, lambda now, v: 1.0 if now > 0.3 and v < 0.3 else 0.0, position=start)
+        assert (outcome.position_excess > 0.0) is (judged or not reset)
 
 
 def test_a_posture_that_is_to_be_held_and_is_left_is_seen():
