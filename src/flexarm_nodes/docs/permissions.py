@@ -161,10 +161,11 @@ def policy(rows: Mapping[str, Permissions]) -> str:
 
 HEAD = f"""# Permissions
 
-[SROS 2](https://docs.ros.org/en/jazzy/Concepts/Intermediate/About-Security.html) permissions of each node, generated
-from the nodes' ports by `python -m flexarm_nodes.docs.permissions docs/permissions.md`. With `--policy FILE` it also
-writes a policy file that denies everything else. A test compares the table with running nodes. The table has the
-names before remapping, relative to the namespace; insert the remapped names of your scenario.
+This page lists the [SROS 2](https://docs.ros.org/en/jazzy/Concepts/Intermediate/About-Security.html) permissions that
+each node needs. `python -m flexarm_nodes.docs.permissions docs/permissions.md` generates it from the topics, services
+and actions that the nodes declare. With `--policy FILE` this command also writes a policy file that denies everything
+else. A test compares the table with running nodes. The table has the names before remapping, relative to the namespace;
+insert the remapped names of your scenario.
 
 In addition to its row, every node publishes {", ".join(f"`{name}`" for name in EVERY_PUBLISHES)}, subscribes to
 {", ".join(f"`{name}`" for name in EVERY_SUBSCRIBES)} and offers its own
