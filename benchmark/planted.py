@@ -626,6 +626,11 @@ PLANTED = (
         f"{CORE_TESTS}/test_gate.py::test_a_stop_on_late_states_ends_only_where_they_have_shown_it",
     ),
     Planted(
+        "noise after a step of all efforts shows a reversed motor", f"{GATE}/effort_direction.py",
+        "memory[ROW, j] < MAINLY * memory[ANSWERED, j] < 0.0", "memory[ANSWERED, j] < 0.0",
+        f"{FAULT_CASES}::test_noise_after_a_step_of_all_efforts_is_no_reversed_motor",
+    ),
+    Planted(
         "efforts in vain are given on", f"{GATE}/commands.py",
         "return self._none if released else self.share", "return self.share",
         f"{CORE_TESTS}/test_effort_direction.py",

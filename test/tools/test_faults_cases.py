@@ -113,3 +113,10 @@ def test_after_a_reset_while_commands_are_still_late_no_load_is_sought_in_the_mo
 def test_a_stop_while_states_are_late_ends_once_they_have_shown_it_and_its_cause_is_named(seed):
     """Two position drives that resumed while they still sped up, and a delay that looked like a reversed motor."""
     assert not run_core_case(seed, ["delays"]).missed
+
+
+@pytest.mark.parametrize("seed", [90241, 90251])
+def test_noise_after_a_step_of_all_efforts_is_no_reversed_motor(seed):
+    """A step of all efforts carried a wrist against its own; noise came later, and the wrist lost its effort."""
+    outcome = run_core_case(seed, ["wrong_friction"])
+    assert not outcome.missed and "wrong way" not in outcome.reason

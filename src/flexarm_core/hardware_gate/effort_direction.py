@@ -15,8 +15,9 @@ and ``D'`` are the same with the change of a sample before. A joint is reversed 
 
 And the power of the changes of all joints, with that of joint ``j`` turned round, must exceed LATE times that with the
 changes of a sample before. ``X`` counts as that of noise at least. Both products must have been negative for some
-samples in a row, as one may be a blow: IN_A_ROW if the joint is fast, AT_LEISURE if it is not. And some joint must be
-faster than its acceleration limit allows.
+samples in a row, as one may be a blow: IN_A_ROW if the joint is fast, AT_LEISURE if it is not; and these samples must
+make up MAINLY of ``A``, or noise after one large step of all efforts, which carries some joints along, would do. And
+some joint must be faster than its acceleration limit allows.
 
 An effort at its limit does not change, so nothing is seen of it. If a joint becomes faster against its full effort for
 PRESSED samples, it gets less for two samples.
@@ -43,14 +44,15 @@ from flexarm_core.types import ArmState, Array
 MEMORY = 0.02  # [s]
 UNEXPLAINED, LATE = 0.3, 1.2  # see above
 URGENT, IN_A_ROW, AT_LEISURE = 0.5, 2, 5  # fraction of a velocity limit; samples in a row above it, and below
+MAINLY = 0.5  # see above
 NOISE = 0.005  # fraction of the velocity limits by which differences of velocities may be wrong, over all of MEMORY
 ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the acceleration limits allow escape
 LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
 PRESSED, RESTS = 3, 50  # samples in which full effort does not slow a joint until it is tried out; least between tries
 FULL, TRIED = 0.98, (0.6, 0.2)  # share of the effort limits that counts as full; shares of the effort in a try
 CAUSED = 0.6  # see above
-# rows of the memory; CHANGE: of the acceleration; SAYS, TRY: counted samples; then sums
-SPEED, ACCELERATION, EFFORT, BEFORE, CHANGE, SAYS, TRY, PUSHED, MOVED, ANSWERED, LATER, NEEDED = range(12)
+# rows of the memory; CHANGE: of the acceleration; SAYS, TRY: counted samples; then sums, ROW: of ANSWERED over SAYS
+SPEED, ACCELERATION, EFFORT, BEFORE, CHANGE, SAYS, TRY, PUSHED, MOVED, ANSWERED, LATER, NEEDED, ROW = range(13)
 
 
 class EffortDirection:
@@ -65,7 +67,7 @@ class EffortDirection:
     def __init__(self, limits: JointLimits) -> None:
         """Watch joints with these limits."""
         self._table, n = limits.table, limits.table.shape[1]
-        self._memory, self.share = np.zeros((NEEDED + 1, n)), np.ones(n)
+        self._memory, self.share = np.zeros((ROW + 1, n)), np.ones(n)
         _look(self._memory, self.share, self._table, np.zeros((3, n)), np.eye(n), 0.001)  # compiles or loads
         self.reset()
 
@@ -133,13 +135,15 @@ def _look(memory: Array, share: Array, table: Array, given: Array, inertia: Arra
         memory[ANSWERED, j] = kept * memory[ANSWERED, j] + d * x
         memory[LATER, j] = kept * memory[LATER, j] + memory[BEFORE, j] * x
         memory[NEEDED, j] = kept * memory[NEEDED, j] + x * torque
-        memory[SAYS, j] = memory[SAYS, j] + 1.0 if d * x < 0.0 and d * torque < 0.0 else 0.0
+        says = d * x < 0.0 and d * torque < 0.0
+        memory[SAYS, j] = memory[SAYS, j] + 1.0 if says else 0.0
+        memory[ROW, j] = kept * memory[ROW, j] + d * x if says else 0.0
         memory[EFFORT, j], memory[BEFORE, j] = given[1, j], d
         pushed, before, noise = memory[PUSHED, j], memory[PUSHED, j] - d * d, NOISE * table[VELOCITY, j] / dt
         moved, late = max(memory[MOVED, j], noise * noise), max(memory[LATER, j], 0.0)
         backward = (
             memory[SAYS, j] >= (IN_A_ROW if abs(given[0, j]) > URGENT * table[VELOCITY, j] else AT_LEISURE)
-            and memory[ANSWERED, j] < 0.0
+            and memory[ROW, j] < MAINLY * memory[ANSWERED, j] < 0.0
             and moved - memory[ANSWERED, j] ** 2 / pushed < UNEXPLAINED * (moved - late * late / max(before, 1e-300))
         )
         power, later, needed = power + memory[ANSWERED, j], later + memory[LATER, j], needed + memory[NEEDED, j]
