@@ -631,6 +631,11 @@ PLANTED = (
         f"{FAULT_CASES}::test_noise_after_a_step_of_all_efforts_is_no_reversed_motor",
     ),
     Planted(
+        "readings that seemed impossible and stay are trusted at once", f"{GATE}/sensor_trust.py",
+        "if self.belief.changed and not self.probation.active:", "if False:",
+        f"{CORE_TESTS}/test_sensor_trust.py::test_readings_that_seemed_impossible_and_stay_are_on_probation",
+    ),
+    Planted(
         "efforts in vain are given on", f"{GATE}/commands.py",
         "return self._none if released else self.share", "return self.share",
         f"{CORE_TESTS}/test_effort_direction.py",

@@ -55,6 +55,7 @@ class StateBelief:
     Attributes:
         contradiction: how the states contradict the earlier accepted ones, empty if they do not.
         torn: time for which positions and velocities have contradicted each other in every new state [s].
+        changed: whether the newest accepted state agrees with states that seemed impossible: an impact, or a sensor.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class StateBelief:
         self._earlier: Array | None = None  # velocity before that of the newest believed state
         self._stuck = ""  # reason why unchanged states are rejected
         self._stuck_joint, self._stuck_at = -1, (0.0, 0.0)
-        self.contradiction, self.torn = "", 0.0
+        self.contradiction, self.torn, self.changed = "", 0.0, False
         self._still.forget()
 
     @property
@@ -146,6 +147,7 @@ class StateBelief:
             coasts: whether joints move on by themselves between commands, as under efforts.
             free: whether the arm may have been moved by anything since.
         """
+        self.changed = False
         code, joint, same = self._compare(state, state if before is None else before, dt)
         if code == NOWHERE:
             self._suspect = self._chain = None
@@ -255,6 +257,7 @@ class StateBelief:
                 return f"joint state is not believable: {reason}"
             if (joint := self._still.stopped(state, chain)) >= 0:
                 return self._freeze(state, joint, partial=True)
+        self.changed = self._settled and before is not None
         self._settled, self._suspect, self._chain, self._earlier = True, None, None, None
         self.contradiction, self.torn = "", 0.0
         self._still.forget()

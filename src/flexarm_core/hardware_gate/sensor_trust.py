@@ -130,6 +130,8 @@ class SensorTrust:
         return False
 
     def _take(self, state: ArmState, measured: ArmState) -> None:
+        if self.belief.changed and not self.probation.active:
+            self.probation.begin()  # what seemed impossible may be a sensor that has been wrong since then
         self.state, self._measured = state, measured
         self.unbelieved, self._waits = "", -1
         self.rates.on_state(measured)
@@ -168,7 +170,7 @@ class SensorTrust:
         if self.probation.active and law.mode == "effort" and law.command is not None:
             joint = self.probation.on_motion(law.caused(state)[1], state.velocity - before.velocity, dt)
             if joint >= 0:
-                return f"{self._names[joint]} does not move as commanded since the last reset"
+                return f"{self._names[joint]} does not move as commanded since readings were in doubt"
         return ""
 
     def _contradiction(self, before: ArmState, state: ArmState, dt: float) -> str:

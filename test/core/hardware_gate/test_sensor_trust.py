@@ -28,7 +28,7 @@ class Led:
     def __init__(self, model, noise):
         self.gate = make(model)
         self._rng, self._noise, self._position, self._tick = np.random.default_rng(3), noise, START.copy(), 0
-        self._velocity, self.frozen = np.zeros(3), None
+        self._velocity, self.frozen, self.shift = np.zeros(3), None, 0.0
 
     def run(self, ticks, speed=0.3):
         for _ in range(ticks):
@@ -39,6 +39,7 @@ class Led:
                 np.zeros(1),
                 np.zeros(1),
             )
+            read.position[0] += self.shift
             if self.frozen is not None:
                 read.position[0], read.velocity[0] = self.frozen
             self._last = read
@@ -76,6 +77,19 @@ def test_an_encoder_that_is_still_frozen_is_not_reset_while_others_go_on(planar_
     if noise:
         arm.run(100)
         assert arm.gate.status.state is GateState.RUNNING
+
+
+@pytest.mark.parametrize("ticks", [1, 20], ids=["spike", "stays"])
+def test_readings_that_seemed_impossible_and_stay_are_on_probation(planar_3r, ticks):
+    """A small jump may be an impact, or two joints whose readings were swapped where they were nearly equal."""
+    arm = Led(planar_3r, 1e-6)
+    arm.run(100)
+    arm.shift = 0.008
+    arm.run(ticks)
+    arm.shift *= ticks > 1
+    arm.run(100)
+    assert arm.gate.status.state is GateState.RUNNING and arm.gate.status.stops == 1
+    assert arm.gate._trust.probation.active is (ticks > 1)
 
 
 @pytest.mark.parametrize("read", [0.0, 1e200])
