@@ -42,6 +42,7 @@ class Commands:
         sent: newest command (n,) as the drives get it, since the time base began.
         share: (n,) share of its effort that each joint is given; 0: nobody knows in which direction it would act.
         rebase: whether set points must restart from the measured position, as a joint did not follow them.
+        rebased: whether they have done so in the present stop.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class Commands:
 
     def restart(self) -> None:
         """Begin a new time base."""
-        self.answered, self.sent, self.rebase = None, None, False
+        self.answered, self.sent, self.rebase, self.rebased = None, None, False, False
         self._released = -math.inf  # stamp until which no effort is given [ns]
         self._looked_ahead = False  # whether it was checked that the motion can be predicted while states are missing
 
@@ -176,7 +177,7 @@ class Commands:
         self._take_back()
         law, timing = self.law, self._timing
         if self.rebase and law.mode == "position" and not law.rate.any() and self._is_slower(AT_REST, state.velocity):
-            self.rebase = False
+            self.rebase, self.rebased = False, True
             law.restart(state)
             law.rate = np.zeros(self._model.n)
             return state.position.copy()

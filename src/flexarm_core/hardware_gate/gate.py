@@ -383,6 +383,7 @@ class HardwareGate:
         self._supervisor.reset()
         timing.response.acknowledge(timing.bearable if fallback and self._commands.unobserved else 0.0)
         timing.lateness.reset()
+        self._commands.rebased = False
         replaced = fallback and (self.config.fallback or law.mode == "effort")
         if replaced and self._trust.state is not None:
             law.restart(self._trust.state)  # others had the drives: the last command is not in force
@@ -436,8 +437,11 @@ class HardwareGate:
                 machine.give_up(late, excused=timing.busy)
         astray = law.following_error(state, gap)
         if astray and machine.state is not GateState.WAITING:
-            machine.stop(f"{astray} does not follow its commands")
-            self._commands.rebase = True
+            if self._commands.rebased:  # to begin anew again and again would move an arm whose encoder is wrong
+                machine.trip(f"{astray} does not follow its commands, nor those that began anew where it reads")
+            else:
+                machine.stop(f"{astray} does not follow its commands")
+                self._commands.rebase = True
         beyond = self._supervisor.on_state(state) if machine.state is not GateState.WAITING else ""
         if beyond:
             machine.trip(beyond)
@@ -530,7 +534,7 @@ class HardwareGate:
 
     def _run(self) -> None:
         self._machine.run()
-        self._commands.rebase = False
+        self._commands.rebase = self._commands.rebased = False
 
     def _or_again(self, command: Array | None) -> Array | None:
         commands = self._commands

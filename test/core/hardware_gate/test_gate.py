@@ -409,6 +409,28 @@ def test_states_that_come_oftener_than_references_do_not_quicken_set_points(plan
     assert gate.status.state is GateState.RUNNING and np.abs(command - goal).max() < 1e-9
 
 
+def test_set_points_begin_anew_once_in_a_stop_where_an_encoder_counts_backward(planar_3r):
+    """Each new beginning moves its joint, for ever: it went to and fro."""
+    clock, none = Clock(), np.zeros(planar_3r.m)
+    gate = make_gate(planar_3r, lockstep=False, clock=clock, command_mode="position")
+    gate = HardwareGate(planar_3r, replace(gate.limits, following_error=np.full(3, 0.05)), gate.config, clock)
+    true, goal, moved, states = np.full(3, 0.1), np.full(3, 0.1), [], set()
+    command = true
+    for tick in range(1, 3000):
+        clock.now = tick * PERIOD
+        before, true = true, true + np.clip(0.08 * (command - true), -0.5 * PERIOD, 0.5 * PERIOD)
+        read, rate = true.copy(), (true - before) / PERIOD
+        read[0], rate[0] = 0.2 - true[0], -rate[0]  # from rest on
+        state = ArmState(tick * 1_000_000, read, rate, none, none)
+        goal = goal + np.clip((tick - 30) * PERIOD, 0.0, 0.3) * PERIOD * (gate.status.state is GateState.RUNNING)
+        given = [gate.on_state(state), gate.on_reference(JointReference(state.stamp, position=goal))]
+        command = next((one for one in reversed(given) if one is not None), command)
+        states.add(gate.status.state)
+        moved.append(true[0])
+    assert gate.status.state is GateState.TRIPPED and "nor those that began anew" in gate.status.reason
+    assert GateState.STOPPING in states and np.ptp(moved[-1000:]) < 1e-6
+
+
 def test_the_stop_for_lost_references_answers_the_newest_state_at_once(planar_3r):
     now = 0.0
     gate, arm = make_gate(planar_3r, lockstep=False, clock=lambda: now), Arm(planar_3r, velocity=(0.5, 0.0, 0.0))
