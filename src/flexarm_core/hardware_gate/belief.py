@@ -55,7 +55,8 @@ class StateBelief:
     Attributes:
         contradiction: how the states contradict the earlier accepted ones, empty if they do not.
         torn: time for which positions and velocities have contradicted each other in every new state [s].
-        changed: whether the newest accepted state agrees with states that seemed impossible: an impact, or a sensor.
+        changed: whether the newest accepted state agrees with states that seemed impossible: an impact, or a sensor;
+            not while anything may have moved the arm.
     """
 
     def __init__(
@@ -257,7 +258,7 @@ class StateBelief:
                 return f"joint state is not believable: {reason}"
             if (joint := self._still.stopped(state, chain)) >= 0:
                 return self._freeze(state, joint, partial=True)
-        self.changed = self._settled and before is not None
+        self.changed = self._settled and before is not None and not free
         self._settled, self._suspect, self._chain, self._earlier = True, None, None, None
         self.contradiction, self.torn = "", 0.0
         self._still.forget()
