@@ -141,3 +141,19 @@ def test_a_velocity_that_reads_0_shows_soon_on_a_fast_joint_however_far_it_moved
         if checked.on_state(*states, DT) >= 0:
             break
     assert 300 < tick <= 300 + 0.03 / DT
+
+
+def test_absurd_readings_are_no_velocity_to_brake_from():
+    """They made a velocity infinite, and the gate raised an error for a state."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        checked, before, absurd = check(), state(0, (0.0, 0.0), (0.1, 0.1)), 10.0 ** rng.uniform(3.0, 308.0)
+        for tick in range(1, 12):
+            position, velocity = np.where(rng.random(2) < 0.3, absurd * rng.choice((-1.0, 1.0), 2), 0.1)
+            now = state(tick, (position, 0.1), (velocity, 0.1))
+            with np.errstate(all="ignore"):
+                checked.on_state(before, now, DT)
+            before = now
+        with np.errstate(all="ignore"):
+            told = checked.velocity(state(12, (0.1, 0.1), (0.1, 0.1)))
+        assert (np.abs(told) <= 2.0 * LIMIT).all()

@@ -74,8 +74,8 @@ class VelocityCheck:
         rows = self._rows
         rate = rows.moved / np.maximum(rows.time, 1e-9)
         doubted = (np.abs(rows.difference) > SHARE * rows.travel).any(axis=0)
-        speed = np.abs(state.velocity)
-        doubted &= (np.abs(rate) > speed) | (speed > WILD * rows.limits[0])
+        speed, most = np.abs(state.velocity), WILD * rows.limits[0]
+        doubted &= ((np.abs(rate) > speed) | (speed > most)) & (np.abs(rate) <= most)  # an absurd position is no motion
         return np.where(doubted, rate, state.velocity)
 
 
