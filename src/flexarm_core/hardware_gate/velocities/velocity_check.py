@@ -13,6 +13,7 @@ from flexarm_core.types import ArmState, Array
 
 WINDOWS = (0.2, 0.04)  # [s] time constants with which motion is forgotten
 WILD = 2.0  # multiple of the velocity limit that no joint reaches
+ABSURD = 20.0  # multiple of it beyond which a rate is that of absurd positions, also where an arm is thrown
 LONGEST, USUAL = 0.05, 2.0  # [s] and multiple of the last time between two states: a longer one shows nothing
 RECENT = 0.02  # [s] the same for the rate of the position
 SHARE = 0.3  # fraction of the motion by which position and velocity may differ: scale and delay of the velocity
@@ -74,8 +75,9 @@ class VelocityCheck:
         rows = self._rows
         rate = rows.moved / np.maximum(rows.time, 1e-9)
         doubted = (np.abs(rows.difference) > SHARE * rows.travel).any(axis=0)
-        speed, most = np.abs(state.velocity), WILD * rows.limits[0]
-        doubted &= ((np.abs(rate) > speed) | (speed > most)) & (np.abs(rate) <= most)  # an absurd position is no motion
+        speed = np.abs(state.velocity)
+        doubted &= (np.abs(rate) > speed) | (speed > WILD * rows.limits[0])
+        doubted &= np.abs(rate) <= ABSURD * rows.limits[0]
         return np.where(doubted, rate, state.velocity)
 
 
