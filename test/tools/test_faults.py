@@ -17,11 +17,13 @@ from flexarm_core.robot.urdf_reader import parse_robot_description
 from flexarm_core.types import ArmState
 from flexarm_tools.cli import run_command
 from flexarm_tools.faults import core_case
-from flexarm_tools.faults.arms import RANDOM
+from flexarm_tools.faults.arms import BENDING, FLOATING, RANDOM, draw_arm
 from flexarm_tools.faults.campaign import campaign, run_core_case
 from flexarm_tools.faults.fault import LOOP, Fault
 from flexarm_tools.faults.kinds import WHAT, chosen_kinds
+from flexarm_tools.faults.node_campaign import drawn_for_nodes
 from flexarm_tools.faults.random_arm import random_arm
+from flexarm_tools.faults.source import Source
 from flexarm_tools.faults.table import BEGIN, END, write_table
 from flexarm_tools.faults.tally import BARS, failures
 from flexarm_tools.process.exit_status import EXIT_FAILED
@@ -43,6 +45,19 @@ def test_no_fault_of_real_nodes_makes_an_arm_run_away(cases, tmp_path, monkeypat
     late = "valid_cases_share"  # beside other tests the machine may be late
     assert [line for line in failures(found) if not line.startswith(late)] == [], "\n".join(found["missed"])
     assert found["node_cases"] == cases
+
+
+def test_arms_whose_base_or_links_bend_need_states_faster_than_nodes_get_them():
+    assert not {drawn_for_nodes(seed, chosen_kinds(()))[0].arm for seed in range(300)} & {*FLOATING, *BENDING}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_move_that_begins_anew_after_each_stop_stays_within_the_limits(seed):
+    rng = np.random.default_rng(seed)
+    model = draw_arm(rng, RANDOM, "velocity").model
+    source = Source(rng, model, 250.0)
+    ends = source.start + np.arange(5)[:, None] * source.displacement(1.0)
+    assert (ends > model.lower).all() and (ends < model.upper).all()
 
 
 def test_a_case_is_the_same_whenever_it_is_drawn():

@@ -120,3 +120,15 @@ def test_noise_after_a_step_of_all_efforts_is_no_reversed_motor(seed):
     """A step of all efforts carried a wrist against its own; noise came later, and the wrist lost its effort."""
     outcome = run_core_case(seed, ["wrong_friction"])
     assert not outcome.missed and "wrong way" not in outcome.reason
+
+
+def test_an_arm_that_its_drives_have_braked_is_not_taken_for_one_with_a_light_hand_when_they_follow_again():
+    """What drives did by themselves looked like a light hand, so that corrections were too weak; 1.2 times a limit."""
+    outcome = run_core_case(4242038, ["commands_cut"])
+    assert not outcome.missed and outcome.speed_ratio < 1.05
+
+
+def test_a_load_that_is_not_believed_moves_no_joint_while_none_escapes():
+    """Errors of the masses looked like a load whose correction accelerated a wrist by four times its limit."""
+    outcome = run_core_case(777026, ["encoder_stuck"])
+    assert not outcome.missed and outcome.acceleration_ratio < 2.0

@@ -55,6 +55,26 @@ def test_accelerations_of_several_times_the_limit_are_seen(mode, times, hard):
     assert outcome.acceleration_ratio == pytest.approx(times, rel=0.05)
 
 
+@pytest.mark.parametrize(("arm", "hard"), [("arm_7r", True), ("boom_7r", False)])
+def test_a_law_may_brake_a_joint_hard_over_an_elastic_base_only(arm, hard):
+    judge, outcome, model = judge_of(ReferencesLost, arm=arm, mode="effort")
+    most = min(10.0 * model.velocity_limit[0], 20.0)
+    moved(judge, model, lambda now, v: most if now < 0.08 else -4.0 * most if v > 0.0 else 0.0)
+    assert outcome.too_hard is hard and outcome.acceleration_ratio >= 0.99
+
+
+@pytest.mark.parametrize(("halted", "fast"), [(True, 0.9), (True, 1.5), (False, 0.9)])
+def test_where_an_arm_goes_while_its_gate_gets_no_processor_is_not_the_fault_of_the_gate(halted, fast):
+    judge, outcome, model = judge_of(ReferencesLost, mode="effort")
+    q, speed = np.zeros(model.n), np.zeros(model.n)
+    speed[0], none = fast * model.velocity_limit[0], np.zeros(model.m)
+    for k in range(6000):
+        q += STEP * speed if k < 3000 else 0.0
+        sensed = SimpleNamespace(position=q, velocity=speed * (k < 3000), deflection=none, deflection_rate=none)
+        judge.see_motion(0.001 * k, sensed, led=False, halted=halted and 200 < k < 3000)
+    assert q[0] > model.upper[0] and outcome.leaves_limits is not halted and judge.thrown is (fast > 1.1)
+
+
 def test_where_nothing_is_measured_accelerations_are_not_promised():
     judge, outcome, model = judge_of(StatesLost, mode="effort")
     moved(judge, model, lambda now, v: 100.0 if 0.2 < now < 0.202 else 0.0)

@@ -9,7 +9,7 @@ where other joints carry it along, the second where there is a load. If its effo
 
 But a right effort that acts a sample late does the same where efforts alternate. So both explanations are compared. A
 factor on ``d_j`` leaves ``X - A^2 / D`` of ``X = sum x_j^2``, where ``D = sum d_j^2`` and ``A = sum d_j x_j``; ``B``
-and ``D'`` are the same with the change of a sample before. A joint is reversed if, with sums over MEMORY,
+and ``D'`` are the same with the change of a sample before. A joint is reversed if, with sums over MEMORY, or SAMPLES,
 
     A < 0,    X - A^2 / D < UNEXPLAINED (X - max(B, 0)^2 / D').
 
@@ -41,7 +41,7 @@ from flexarm_core.hardware_gate.limits import EFFORT as LIMIT
 from flexarm_core.hardware_gate.limits import VELOCITY, JointLimits
 from flexarm_core.types import ArmState, Array
 
-MEMORY = 0.02  # [s]
+MEMORY, SAMPLES = 0.02, 5.0  # [s], and least number of samples remembered
 UNEXPLAINED, LATE = 0.3, 1.2  # see above
 URGENT, IN_A_ROW, AT_LEISURE = 0.5, 2, 5  # fraction of a velocity limit; samples in a row above it, and below
 MAINLY = 0.5  # see above
@@ -74,9 +74,9 @@ class EffortDirection:
     def reset(self) -> None:
         """Forget what was seen, and which joints are reversed."""
         self.share[:] = 1.0
-        self._pause()
+        self.pause()
 
-    def _pause(self) -> None:
+    def pause(self) -> None:
         """Forget what was seen."""
         self.share[:] = np.ceil(self.share)
         self._memory[:], self._stamp, self.in_vain = 0.0, 0, False
@@ -101,7 +101,7 @@ class EffortDirection:
         inertia = finite("inertia", inertia, n, n)
         dt = (state.stamp - self._stamp) * 1e-9
         if not 0.0 < dt <= LONGEST:
-            self._pause()
+            self.pause()
         self._stamp = state.stamp
         joint, self.in_vain = _look(self._memory, self.share, self._table, given, inertia, dt)
         return None if joint < 0 else joint
@@ -114,7 +114,8 @@ def _look(memory: Array, share: Array, table: Array, given: Array, inertia: Arra
     The first sample tells a velocity, the second an acceleration, the third a change of it; until then they are NaN.
     ``share``: (n,) of the efforts, changed in place.
     """
-    n, kept, found, too_fast, most, escapes = memory.shape[1], math.exp(-dt / MEMORY), -1, False, 0.0, False
+    kept = math.exp(-dt / max(MEMORY, SAMPLES * dt))
+    n, found, too_fast, most, escapes = memory.shape[1], -1, False, 0.0, False
     power, later, needed, known = 0.0, 0.0, 0.0, not math.isnan(memory[ACCELERATION, 0])
     for j in range(n):
         v, out = given[0, j], abs(given[2, j]) > ESCAPES * table[VELOCITY, j]

@@ -43,6 +43,7 @@ from flexarm_core.turns import TurnCount
 from flexarm_core.types import ArmState, Array, JointReference
 
 OVERDUE = 2.0  # periods without a state after which a position drive gets the next set point
+MOMENT = 0.05  # [s] after the process was late in which it is not known when efforts acted
 
 
 class HardwareGate:
@@ -466,9 +467,12 @@ class HardwareGate:
 
     def _look_for_response(self, state: ArmState) -> None:
         """Estimate from the motion how late and in which direction commands act; others have the drives in fallback."""
-        law, response = self._commands.law, self._timing.response
+        law, timing = self._commands.law, self._timing
+        response = timing.response
         if law.mode != "effort" or law.command is None:
             return
+        if timing.lateness.within(timing.now(), MOMENT) > timing.bearable:  # when efforts acted is not known
+            self._direction.pause()
         joint = self._direction.find(state, law.command, law.observed.excess, law.observed.inertia(state))
         if joint is not None:
             name, late = self.model.joint_names[joint], ", or do commands act late" if response.hinted else ""
@@ -476,7 +480,7 @@ class HardwareGate:
                 f"efforts accelerate {name} the wrong way: is its motor, its encoder or its axis reversed{late}?",
                 fallback=True,
             )
-        if self._direction.in_vain and self.config.fallback and not self._timing.busy:
+        if self._direction.in_vain and self.config.fallback and not timing.busy:
             self._machine.trip(
                 f"{self._speed.speed(state)}, and efforts do not slow it: are motors swapped or dead, are commands "
                 "late, does the arm touch something?",

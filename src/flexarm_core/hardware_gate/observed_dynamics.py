@@ -35,7 +35,8 @@ holds the arm, such as a brake, changes of the efforts move nothing, which looks
 Contact with a rigid object, and efforts that act late, also look like a load at first, but later observations
 contradict any load. So if a load is contradicted slowly, or another one within REFUTED, no load is used until none has
 been contradicted for BELIEVED. A load is still estimated meanwhile, but a correction for it may not throw an arm
-without a load, and inertia that the hand lacked before is not assumed to exist.
+without a load, and inertia that the hand lacked before, or while a joint escaped, is not assumed to exist. While none
+escapes, such a correction may change accelerations by their limits only: a slow servo is good enough then.
 
 Where SEVERAL joints lose speed at once by more than the efforts can cause, the arm hit something, or the velocities
 changed their scale. Neither shows the effect of efforts, so this sample is omitted, and for FILTER samples no load is
@@ -218,8 +219,10 @@ class ObservedDynamics:
         step = np.linalg.solve(light, extra) * self._late
         slower = np.maximum(-np.sign(step) * state.velocity, 0.0)
         share = STEP if self._load.loaded and self._believed else UNLOADED * STEP
-        most = share * self._table[VELOCITY_LIMIT] + slower
-        part: Array = extra * max(1.0 - float(np.min(most / np.maximum(np.abs(step), 1e-300))), 0.0)
+        most = share * self._table[VELOCITY_LIMIT]
+        if not self._believed and self._rested > 0.0:
+            most = np.minimum(most, self._table[ACCELERATION] * self._late)
+        part: Array = extra * max(1.0 - float(np.min((most + slower) / np.maximum(np.abs(step), 1e-300))), 0.0)
         return part
 
     def expect(self, acceleration: Array | None) -> None:
@@ -292,7 +295,8 @@ class ObservedDynamics:
         """Seek the load with a sample, whose weight in the low passes is ``new``; forget one that is refuted."""
         seen = self._seen
         self._late, sought = 2.0 * dt, escapes and not self._dynamics.model.m
-        self._lacked = max(self._load.lacks, self._lacked - (dt / BELIEVED if self._believed else 0.0))
+        if self._believed or self._rested == 0.0:
+            self._lacked = max(self._load.lacks, self._lacked - (dt / BELIEVED if self._believed else 0.0))
         self._load.observe(
             state, seen.exerted, seen.change, seen.accelerated, dt, self.share, new=new, late=self._late,
             escapes=sought, lacked=0.0 if self._believed else self._lacked,

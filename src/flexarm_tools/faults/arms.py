@@ -103,8 +103,11 @@ def _other_masses(rng: np.random.Generator, text: str) -> str:
 
 
 def middle_posture(rng: np.random.Generator, model: ArmModel) -> tuple[Array, Array]:
-    """Return a posture (n,) well inside the joint limits, and how far (n,) each joint may move from it."""
+    """Return a posture (n,) well inside the joint limits, and how far (n,) each joint may move from it.
+
+    The sign of the latter is that of the way to the middle.
+    """
     lower, upper = np.maximum(model.lower, -2.0), np.minimum(model.upper, 2.0)
     middle, reach = 0.5 * (lower + upper), 0.5 * (upper - lower)
-    posture = middle + rng.uniform(-0.4, 0.4, model.n) * reach
-    return posture, 0.5 * reach
+    offset = rng.uniform(-0.4, 0.4, model.n)
+    return middle + offset * reach, np.copysign(0.5 * reach, -offset)

@@ -346,7 +346,8 @@ class Case:
         outcome.unexplained = stops_before
         if all(fault.harmless for fault in faults):
             outcome.unexplained += seen.stops - stops_before
-        if outcome.recovery == "latched" and all(fault.must_not_trip for fault in faults):
+        goes_on = all(fault.must_not_trip for fault in faults) and not self._judge.thrown
+        if outcome.recovery == "latched" and goes_on:  # an arm that was thrown needs somebody to look at it
             # A reference that goes on while the arm stands is the law's affair.
             outcome.unexplained += "from its reference" not in self._tripped_for
             outcome.notes.append(f"tripped: {self._tripped_for}")

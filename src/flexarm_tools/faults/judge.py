@@ -13,7 +13,7 @@ from flexarm_core.types import ArmState, Array
 from flexarm_tools.faults.arms import Arm, promised_acceleration
 from flexarm_tools.faults.fault import Fault
 from flexarm_tools.faults.gate_under_test import Seen
-from flexarm_tools.faults.outcome import BLIND_TIME, STOP_BAR, Outcome
+from flexarm_tools.faults.outcome import BLIND_TIME, SPEED_BAR, STOP_BAR, Outcome
 from flexarm_tools.faults.source import FIRM, HOLDS
 
 WILD = 1e4  # times the speed limit: the case is ended
@@ -32,7 +32,8 @@ class Judge:
       react, with the deceleration that the gate promises. This is not judged after the reset of a gate that reads
       positions from elsewhere for good.
     - Acceleration: the mean over WINDOW, while the gate has timely measurements, its commands reach the drives, nothing
-      else moves or holds the arm, and the arm carries the described load; links that bend store and return motion.
+      else moves or holds the arm, and the arm carries the described load; links that bend store and return motion. Over
+      an elastic base a law may brake a joint harder than that, so there only what makes a joint faster is judged.
     - Rest: a law that holds a posture, and holds it without a gate, holds it with one.
     - Base: a deflection beyond the limit of an elastic joint must trip a gate that can see it.
     """
@@ -59,6 +60,11 @@ class Judge:
         self._wrong_since: float | None = None
         self._swings_since: float | None = None
 
+    @property
+    def thrown(self) -> bool:
+        """Whether a joint was faster than its limit before a command could react to the fault."""
+        return bool((self._at_fault > SPEED_BAR * self._speed).any())
+
     # Motion -----------------------------------------------------------------------------------------------------------
 
     def see_motion(self, now: float, sensed: Any, *, led: bool, halted: bool = False) -> bool:
@@ -79,6 +85,8 @@ class Judge:
             self._moving.popleft()
         if self._start <= now < self._reached or halted:
             self._at_fault = np.maximum(self._at_fault, speed)
+        if halted:
+            self._reacts = max(self._reacts, now + STOP_BAR)
         allowed = self._speed if now < self._start else np.maximum(self._speed, self._at_fault)
         if now < self._start:
             self._at_fault = speed
@@ -120,7 +128,11 @@ class Judge:
             past.popleft()
         duration = now - past[0][0]
         if duration >= WINDOW - 1e-9:
-            mean = np.abs(velocity - past[0][1]) / duration
+            before = past[0][1]
+            change = np.abs(velocity - before)
+            if self._base.size:
+                change = np.where(velocity * before > 0.0, np.abs(velocity) - np.abs(before), np.abs(velocity))
+            mean = np.maximum(change, 0.0) / duration
             ratio = float(np.max(mean / self._acceleration)) / max(fault.quicker for fault in self._faults)
             self._outcome.acceleration_ratio = max(self._outcome.acceleration_ratio, ratio)
 

@@ -19,7 +19,7 @@ from rclpy.experimental import EventsExecutor
 
 from flexarm_core.types import Array, JointReference
 from flexarm_nodes.node.transport import localhost_by_udp, stay_on_this_machine
-from flexarm_tools.faults.arms import FLOATING, RANDOM
+from flexarm_tools.faults.arms import BENDING, FLOATING, RANDOM
 from flexarm_tools.faults.core_case import Case, Setting
 from flexarm_tools.faults.fault import Fault, State
 from flexarm_tools.faults.gate_under_test import Seen
@@ -162,7 +162,7 @@ def node_outcomes(seeds: range, names: Sequence[str]) -> Iterator[Outcome]:
         stack.callback(executor.shutdown)
         for seed in seeds:
             for _ in range(TRIES):
-                setting, faults = _drawn(seed, names)
+                setting, faults = drawn_for_nodes(seed, names)
                 key = (setting.layout, any(fault.name in CLOCKED for fault in faults))
                 if key not in stations:
                     stations[key] = NodeStation(node, ear, graph, Path(folder), *key)
@@ -181,7 +181,8 @@ def node_outcomes(seeds: range, names: Sequence[str]) -> Iterator[Outcome]:
             yield outcome
 
 
-def _drawn(seed: int, names: Sequence[str]) -> tuple[Setting, list[Fault]]:
+def drawn_for_nodes(seed: int, names: Sequence[str]) -> tuple[Setting, list[Fault]]:
+    """Draw a case for real nodes, which get states at RATE: arms that need faster ones are replaced."""
     setting, faults = draw_case(seed, names, core=False)
-    arm = RANDOM if setting.arm in FLOATING else setting.arm  # floating arms need 1000 Hz
+    arm = RANDOM if setting.arm in (*FLOATING, *BENDING) else setting.arm
     return replace(setting, arm=arm, rate=RATE), faults

@@ -56,14 +56,14 @@ class Source:
         most = FIRMNESS if firm and not model.m else BANDWIDTH
         self._model, self.bandwidth, self.period = model, min(most, SAMPLES * rate), 1.0 / rate
         self._tuned = model
-        self.start, reach = middle_posture(rng, model)
+        self.start, self._way = middle_posture(rng, model)
         speed = rng.uniform(0.2, 0.9, model.n) * np.minimum(model.velocity_limit, 4.0)
         usual = promised_acceleration(model.velocity_limit)
         acceleration = rng.uniform(*HARD, model.n) * usual
         self._catching_up = np.full(model.n, np.inf) if firm else CATCHING_UP * usual
         if model.m:
             speed, acceleration = np.minimum(speed, GENTLE), GENTLE * acceleration / (HARD[1] * usual)
-        amplitude = np.minimum(speed**2 / acceleration, reach)
+        amplitude = np.minimum(speed**2 / acceleration, np.abs(self._way))
         self._amplitude, self._rate = amplitude, np.minimum(speed / amplitude, np.sqrt(acceleration / amplitude))
         self._phase = rng.choice([-1.0, 1.0], model.n)
         if firm:  # a PD overshoots with another load than told
@@ -126,10 +126,13 @@ class Source:
         self._tuned, self.bandwidth = true, self.bandwidth / slower
 
     def displacement(self, duration: float) -> Array:
-        """Return the displacement (n,) of a joint move of similar speed and acceleration (1.9 d/T and 5.8 d/T^2)."""
+        """Return the displacement (n,) of a joint move of similar speed and acceleration (1.9 d/T and 5.8 d/T^2).
+
+        It leads to the middle of the limits, by half the way: moves that begin anew after stops stay within them.
+        """
         speed, acceleration = self._amplitude * self._rate, self._amplitude * self._rate**2
         farthest = np.minimum(speed * duration / 1.9, acceleration * duration**2 / 5.8)
-        return self._phase * np.minimum(farthest, self._amplitude)
+        return np.copysign(np.minimum(farthest, 0.5 * np.abs(self._way)), self._way)
 
     def asked(self, sensed: Any, noise: Array, now: float) -> Array:
         """Return the efforts (n,) beyond the weight that the law at most asks: ``|u(now) - g| + |H| 2 w noise``.
