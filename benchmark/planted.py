@@ -631,6 +631,39 @@ PLANTED = (
         f"{FAULT_CASES}::test_noise_after_a_step_of_all_efforts_is_no_reversed_motor",
     ),
     Planted(
+        "at low rates one sample shows a reversed motor", f"{GATE}/effort_direction.py",
+        "max(MEMORY, SAMPLES * dt)", "MEMORY", f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
+        "after the process was late, efforts are judged by when they were meant to act", f"{GATE}/gate.py",
+        "            self._direction.pause()\n", "            pass\n", f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
+        "a load that is not believed moves joints although none escapes", f"{GATE}/observed_dynamics.py",
+        "if not self._believed and self._rested > 0.0:", "if False:", f"{CORE_TESTS}/test_observed_dynamics.py",
+    ),
+    Planted(
+        "what drives did by themselves is a light hand for ever", f"{GATE}/observed_dynamics.py",
+        "if self._believed or self._rested == 0.0:", "if True:",
+        f"{FAULT_CASES}::"
+        "test_an_arm_that_its_drives_have_braked_is_not_taken_for_one_with_a_light_hand_when_they_follow_again",
+    ),
+    Planted(
+        "faults: a law may brake a joint hard on the ground, too", "flexarm_tools/faults/judge.py",
+        "if self._base.size:\n                change", "if True:\n                change",
+        "test/tools/test_faults_judge.py",
+    ),
+    Planted(
+        "faults: where an arm goes while its gate gets no processor is the fault of the gate",
+        "flexarm_tools/faults/judge.py", "        if halted:\n", "        if False:\n",
+        "test/tools/test_faults_judge.py",
+    ),
+    Planted(
+        "faults: arms whose links bend are drawn for nodes", "flexarm_tools/faults/node_campaign.py",
+        "(*FLOATING, *BENDING)", "FLOATING", "test/tools/test_faults.py::"
+        "test_arms_whose_base_or_links_bend_need_states_faster_than_nodes_get_them",
+    ),
+    Planted(
         "readings that seemed impossible and stay are trusted at once", f"{GATE}/sensor_trust.py",
         "if self.belief.changed and not self.probation.active:", "if False:",
         f"{CORE_TESTS}/test_sensor_trust.py::test_readings_that_seemed_impossible_and_stay_are_on_probation",
@@ -662,7 +695,7 @@ PLANTED = (
     ),
     Planted(
         "an arm without a fallback is released", f"{GATE}/gate.py",
-        "if self._direction.in_vain and self.config.fallback and not self._timing.busy:",
+        "if self._direction.in_vain and self.config.fallback and not timing.busy:",
         "if self._direction.in_vain:", f"{CORE_TESTS}/test_effort_direction.py",
     ),
     Planted(
