@@ -649,6 +649,11 @@ PLANTED = (
         "test_an_arm_that_its_drives_have_braked_is_not_taken_for_one_with_a_light_hand_when_they_follow_again",
     ),
     Planted(
+        "a stop of links that bend takes an elastic base for one that gives way", f"{GATE}/command_law.py",
+        "effort = blocks.H_m @ wanted + blocks.c_m", "effort = self._dynamics.effort(state, wanted)",
+        f"{CORE_TESTS}/test_softness.py::test_a_stop_of_links_that_bend_over_an_elastic_base_ends_at_rest",
+    ),
+    Planted(
         "faults: a law may brake a joint hard on the ground, too", "flexarm_tools/faults/judge.py",
         "if self._base.size:\n                change", "if True:\n                change",
         "test/tools/test_faults_judge.py",

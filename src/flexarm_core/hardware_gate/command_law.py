@@ -458,7 +458,12 @@ class CommandLaw:
         most = self.braking.deceleration(hardest, hardest if predicted else self._needed(state), dt)
         wanted = np.ceil(self.share) * self.braking.acceleration(state, most, age)
         if predicted or late or self.braking.bends:
-            effort = self._dynamics.effort(state, wanted) + (self._load if predicted else self.load(state))
+            if self.braking.bends:  # so slow a servo does not let an elastic base give way
+                blocks = self._dynamics.blocks(state)
+                effort = blocks.H_m @ wanted + blocks.c_m
+            else:
+                effort = self._dynamics.effort(state, wanted)
+            effort = effort + (self._load if predicted else self.load(state))
             if not (predicted or late):
                 self.observed.expect(wanted)
             return self._bounded_effort(self._feasible(effort, state, self._no_friction, braking=True, told=True), dt)

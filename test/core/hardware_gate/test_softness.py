@@ -263,3 +263,29 @@ def test_a_stop_damps_links_that_bend(push):
     assert gate.status.stops == 1
     assert max(shares[: round(PUSHED / PERIOD)]) > 0.3
     assert max(shares[-round(LOOKED / PERIOD) :]) <= RESTS
+
+
+def test_a_stop_of_links_that_bend_over_an_elastic_base_ends_at_rest():
+    """So slow a servo moves the whole arm, not a fifteenth of it as it would if the mast gave way: it took seconds."""
+    model = ArmModel(load_robot_description(URDF / "flexible_3r.urdf.xacro"), gravity=(0.0, 0.0, 0.0))
+    plant = make_backend("flexible_dynamics", model.description, gravity=(0.0, 0.0, 0.0), max_step=PERIOD / 4)
+    plant.reset(np.array([-0.3, 0.6, 0.4]), np.array([0.0, 0.15, -0.1]) * model.velocity_limit)
+    limits = JointLimits(
+        model.lower, model.upper, model.velocity_limit, np.full(3, 20.0), model.effort_limit, np.full(3, np.inf)
+    )
+    gate, command, shares = HardwareGate(model, limits, HardwareGateConfig(period=PERIOD)), np.zeros(3), []
+    for tick in range(round(STOPPING / PERIOD)):
+        sensed = plant.sensed()
+        state = ArmState(
+            tick * round(1e9 * PERIOD), sensed.position, sensed.velocity, sensed.deflection, sensed.deflection_rate
+        )
+        given = [gate.on_state(state, 0.0)]
+        if tick < 20:
+            given.append(gate.on_reference(JointReference(state.stamp, effort=np.zeros(3))))
+        elif gate.status.stops == 0:
+            given.append(gate.on_unusable_reference("no reference"))
+        command = next((one for one in reversed(given) if one is not None), command)
+        plant.step(command, PERIOD)
+        shares.append(float(np.max(np.abs(sensed.velocity) / model.velocity_limit)))
+    assert gate.status.stops == 1
+    assert max(shares[round(0.6 / PERIOD) :]) <= RESTS
