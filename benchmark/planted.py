@@ -700,8 +700,8 @@ PLANTED = (
     ),
     Planted(
         "an arm without a fallback is released", f"{GATE}/gate.py",
-        "if self._direction.in_vain and self.config.fallback and not timing.busy:",
-        "if self._direction.in_vain:", f"{CORE_TESTS}/test_effort_direction.py",
+        "if in_vain and self.config.fallback and not timing.busy:", "if in_vain:",
+        f"{CORE_TESTS}/test_effort_direction.py",
     ),
     Planted(
         "a reversed joint goes on getting efforts", f"{GATE}/effort_direction.py",

@@ -480,7 +480,8 @@ class HardwareGate:
                 f"efforts accelerate {name} the wrong way: is its motor, its encoder or its axis reversed{late}?",
                 fallback=True,
             )
-        if self._direction.in_vain and self.config.fallback and not timing.busy:
+        in_vain = self._direction.in_vain and not law.braking.bends  # what links have stored moves joints, too
+        if in_vain and self.config.fallback and not timing.busy:
             self._machine.trip(
                 f"{self._speed.speed(state)}, and efforts do not slow it: are motors swapped or dead, are commands "
                 "late, does the arm touch something?",
