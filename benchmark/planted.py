@@ -649,6 +649,10 @@ PLANTED = (
         "test_an_arm_that_its_drives_have_braked_is_not_taken_for_one_with_a_light_hand_when_they_follow_again",
     ),
     Planted(
+        "an arm whose links bend is let go where efforts act in vain", f"{GATE}/gate.py",
+        "if not law.braking.bends:", "if True:", f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
         "a stop of links that bend takes an elastic base for one that gives way", f"{GATE}/command_law.py",
         "effort = blocks.H_m @ wanted + blocks.c_m", "effort = self._dynamics.effort(state, wanted)",
         f"{CORE_TESTS}/test_softness.py::test_a_stop_of_links_that_bend_over_an_elastic_base_ends_at_rest",
@@ -700,7 +704,7 @@ PLANTED = (
     ),
     Planted(
         "an arm without a fallback is released", f"{GATE}/gate.py",
-        "if in_vain and self.config.fallback and not timing.busy:", "if in_vain:",
+        "if self._direction.in_vain and self.config.fallback and not timing.busy:", "if self._direction.in_vain:",
         f"{CORE_TESTS}/test_effort_direction.py",
     ),
     Planted(

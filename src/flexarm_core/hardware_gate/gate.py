@@ -480,14 +480,14 @@ class HardwareGate:
                 f"efforts accelerate {name} the wrong way: is its motor, its encoder or its axis reversed{late}?",
                 fallback=True,
             )
-        in_vain = self._direction.in_vain and not law.braking.bends  # what links have stored moves joints, too
-        if in_vain and self.config.fallback and not timing.busy:
+        if self._direction.in_vain and self.config.fallback and not timing.busy:
             self._machine.trip(
                 f"{self._speed.speed(state)}, and efforts do not slow it: are motors swapped or dead, are commands "
                 "late, does the arm touch something?",
                 fallback=True,
             )
-            self._commands.release(state.stamp)
+            if not law.braking.bends:  # what links have stored moves joints, too: to let go would add to it
+                self._commands.release(state.stamp)
         if not (self._machine.fallback or self.config.lockstep):
             response.on_state(state, law.command - law.friction, law.observed.load)
             law.cautious = response.suspected > 0.0 or self._trust.probation.active

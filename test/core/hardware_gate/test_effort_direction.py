@@ -9,6 +9,7 @@ import pytest
 from gated_arm import PERIOD, Arm, make_gate
 
 from flexarm_core.errors import InputError
+from flexarm_core.hardware_gate.braking import Braking
 from flexarm_core.hardware_gate.effort_direction import PRESSED, PUSHED, TRIED, EffortDirection
 from flexarm_core.hardware_gate.gate import HardwareGate
 from flexarm_core.hardware_gate.limits import JointLimits
@@ -209,6 +210,13 @@ def test_a_gate_whose_efforts_act_in_vain_gives_none_until_its_fallback_has_the_
     gate, given = gate_in_vain(planar_3r_text, fallback=True)
     assert "efforts do not slow it" in gate.status.reason and gate.status.fallback
     assert not np.any(given[:100]) and np.any(given[101:])  # if no drive takes over, it does what it can
+
+
+def test_an_arm_whose_links_bend_is_given_to_the_fallback_but_not_let_go(planar_3r_text, monkeypatch):
+    """What the links have stored would move it: 3.0 times a limit when it was let go, 1.05 when not."""
+    monkeypatch.setattr(Braking, "bends", True)
+    gate, given = gate_in_vain(planar_3r_text, fallback=True)
+    assert "efforts do not slow it" in gate.status.reason and gate.status.fallback and np.any(given[:50])
 
 
 def test_efforts_return_after_a_release_although_no_joint_states_arrive_any_more(planar_3r_text):
