@@ -43,7 +43,7 @@ from flexarm_core.turns import TurnCount
 from flexarm_core.types import ArmState, Array, JointReference
 
 OVERDUE = 2.0  # periods without a state after which a position drive gets the next set point
-MOMENT = 0.05  # [s] after the process was late in which it is not known when efforts acted
+MOMENT = 0.05  # [s] for half of which, or by more than is bearable, the process was late: when efforts acted is unknown
 
 
 class HardwareGate:
@@ -471,7 +471,7 @@ class HardwareGate:
         response = timing.response
         if law.mode != "effort" or law.command is None:
             return
-        if timing.lateness.within(timing.now(), MOMENT) > timing.bearable:  # when efforts acted is not known
+        if timing.lateness.within(timing.now(), MOMENT) > min(timing.bearable, 0.5 * MOMENT):
             self._direction.pause()
         joint = self._direction.find(state, law.command, law.observed.excess, law.observed.inertia(state))
         if joint is not None:
