@@ -266,7 +266,7 @@ def test_a_stop_damps_links_that_bend(push):
 
 
 def test_a_stop_of_links_that_bend_over_an_elastic_base_ends_at_rest():
-    """So slow a servo moves the whole arm, not a fifteenth of it as it would if the mast gave way: it took seconds."""
+    """So slow a servo moves the whole arm, not a fifteenth of it as it would if the mast gave way: it took 1.2 s."""
     model = ArmModel(load_robot_description(URDF / "flexible_3r.urdf.xacro"), gravity=(0.0, 0.0, 0.0))
     plant = make_backend("flexible_dynamics", model.description, gravity=(0.0, 0.0, 0.0), max_step=PERIOD / 4)
     plant.reset(np.array([-0.3, 0.6, 0.4]), np.array([0.0, 0.15, -0.1]) * model.velocity_limit)
