@@ -684,7 +684,7 @@ PLANTED = (
     ),
     Planted(
         "efforts in vain are given on", f"{GATE}/commands.py",
-        "return self._none if released else self.share", "return self.share",
+        "self._seen is not None and self._seen.stamp + 1e9 * silence < self._released", "False",
         f"{CORE_TESTS}/test_effort_direction.py",
     ),
     Planted(
@@ -701,6 +701,14 @@ PLANTED = (
         "efforts that bear a load seem to act in vain", f"{GATE}/effort_direction.py",
         "power < CAUSED * needed and", "0.1 * power < CAUSED * needed and",
         f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
+        "an arm whose efforts may act falls", f"{GATE}/gate.py",
+        "bears=not self._direction.surely", "bears=False", "test/tools/test_faults_cases.py",
+    ),
+    Planted(
+        "noise proves that efforts act in vain", f"{GATE}/effort_direction.py",
+        "needed - max(usual, 0.0)", "needed", f"{CORE_TESTS}/test_effort_direction.py",
     ),
     Planted(
         "an arm without a fallback is released", f"{GATE}/gate.py",

@@ -494,8 +494,8 @@ class CommandLaw:
         effort = self._dynamics.effort(state, np.zeros(self._model.n)) + self.friction + self._load
         return self._bounded_effort(effort, dt)
 
-    def bear(self, state: ArmState, dt: float) -> Array:
-        """Return the effort (n,) that compensates gravity with the arm at rest."""
+    def bear(self, state: ArmState, dt: float, *, told: bool = False) -> Array:
+        """Return the effort (n,) that compensates gravity with the arm at rest; ``told``: without the lasting load."""
         self.limited = ()
         self.friction = self._no_friction
-        return self._bounded_effort(self._model.gravity_effort(state) + self._load, dt)
+        return self._bounded_effort(self._model.gravity_effort(state) + (0.0 if told else self._load), dt)

@@ -104,7 +104,7 @@ class Commands:
     def restart(self) -> None:
         """Begin a new time base."""
         self.answered, self.sent, self.rebase, self.rebased = None, None, False, False
-        self._released = -math.inf  # stamp until which no effort is given [ns]
+        self._released, self._bears = -math.inf, False  # stamp until which the arm is let go [ns]; see release()
         self._looked_ahead = False  # whether it was checked that the motion can be predicted while states are missing
 
     def see(self, state: ArmState, turned: Array | None) -> None:
@@ -248,12 +248,14 @@ class Commands:
         self.sent = None
         if self.silent:
             return None
-        self._given_at = self._timing.now()
+        self._given_at, state = self._timing.now(), self._predicted or self._seen
         if self.law.mode == "effort":
-            command = self._allowed * command
+            if self._is_released and state is not None:
+                command = self._bears * self.law.bear(state, dt, told=True)
+            command = self.share * command
         command = self.law.remember(command, dt)
         if self.law.mode == "effort":
-            command = self._commanded(command, self._predicted or self._seen, self.law.friction)
+            command = self._commanded(command, state, self.law.friction)
         elif self.law.mode == "position" and self._turned is not None:
             command = command + self._turned
         self.sent = command
@@ -264,16 +266,21 @@ class Commands:
         if self.drives.adds and state is not None:
             added = self.drives.commanded(state.position, state.velocity, np.asarray(friction, dtype=float))
             effort = effort - added
-        return effort if self._allowed.all() else np.ceil(self._allowed) * effort
+        if self._is_released and not self._bears:
+            return self._none
+        return effort if self.share.all() else np.ceil(self.share) * effort
 
     @property
-    def _allowed(self) -> Array:
-        """Share (n,) of its effort that each joint is given now."""
+    def _is_released(self) -> bool:
+        """Whether the arm is let go."""
         silence = 0.0 if self._config.lockstep else self._timing.silence
-        released = self._seen is not None and self._seen.stamp + 1e9 * silence < self._released
-        return self._none if released else self.share
+        return self._seen is not None and self._seen.stamp + 1e9 * silence < self._released
 
-    def release(self, stamp: int) -> None:
-        """Give no effort for RELEASED from a stamp [ns] on, at most once in AGAIN: meanwhile drives may take over."""
+    def release(self, stamp: int, *, bears: bool) -> None:
+        """Let the arm go for RELEASED from a stamp [ns] on, at most once in AGAIN: meanwhile drives may take over.
+
+        ``bears``: whether the model's gravity is borne as long as no call denies it; else there is no effort.
+        """
         if stamp > self._released + AGAIN * 1e9:
-            self._released = stamp + RELEASED * 1e9
+            self._released, self._bears = stamp + RELEASED * 1e9, bears
+        self._bears = self._bears and bears

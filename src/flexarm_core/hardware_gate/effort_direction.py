@@ -26,7 +26,8 @@ Other defects show as motion without a cause. Whatever the load, ``sum d . x`` i
 x . H x``; ``H`` may contain the load that the gate believes in. If a joint is faster than its velocity limit, and than
 its acceleration limit allows, and the first sum is less than CAUSED times the second, efforts act in vain: motors are
 swapped or dead, commands are late, or the arm has hit something. To brake it with more of them would throw it. A joint
-that is being tried out does not count.
+that is being tried out does not count. Noise of the velocities looks like that, too: what the first sum lacks of the
+second while no joint escapes, as a mean over USUALLY. It is sure if it is also so without this part of the second sum.
 """
 
 from __future__ import annotations
@@ -50,9 +51,11 @@ ESCAPES = 0.02  # fraction of the velocity limits: larger speeds beyond what the
 LONGEST = 0.05  # [s] longest time between two states over which a velocity difference is an acceleration
 PRESSED, RESTS = 3, 50  # samples in which full effort does not slow a joint until it is tried out; least between tries
 FULL, TRIED = 0.98, (0.6, 0.2)  # share of the effort limits that counts as full; shares of the effort in a try
+USUALLY = 0.2  # [s] time constant of what efforts usually do not cause
 CAUSED = 0.6  # see above
-# rows of the memory; CHANGE: of the acceleration; SAYS, TRY: counted samples; then sums, ROW: of ANSWERED over SAYS
-SPEED, ACCELERATION, EFFORT, BEFORE, CHANGE, SAYS, TRY, PUSHED, MOVED, ANSWERED, LATER, NEEDED, ROW = range(13)
+# rows of the memory; CHANGE: of the acceleration; SAYS, TRY: counted samples; then sums, ROW: of ANSWERED over SAYS,
+# and USUAL: mean of NEEDED less ANSWERED
+SPEED, ACCELERATION, EFFORT, BEFORE, CHANGE, SAYS, TRY, PUSHED, MOVED, ANSWERED, LATER, NEEDED, ROW, USUAL = range(14)
 
 
 class EffortDirection:
@@ -62,24 +65,25 @@ class EffortDirection:
         share: (n,) share of its effort that each joint is given: 0 once it is known to be reversed, else 1, or less
             while it is tried out.
         in_vain: whether a joint is too fast, and efforts act in vain.
+        surely: whether noise does not explain that.
     """
 
     def __init__(self, limits: JointLimits) -> None:
         """Watch joints with these limits."""
         self._table, n = limits.table, limits.table.shape[1]
-        self._memory, self.share = np.zeros((ROW + 1, n)), np.ones(n)
+        self._memory, self.share = np.zeros((USUAL + 1, n)), np.ones(n)
         _look(self._memory, self.share, self._table, np.zeros((3, n)), np.eye(n), 0.001)  # compiles or loads
         self.reset()
 
     def reset(self) -> None:
         """Forget what was seen, and which joints are reversed."""
-        self.share[:] = 1.0
+        self.share[:], self._memory[USUAL] = 1.0, 0.0
         self.pause()
 
     def pause(self) -> None:
         """Forget what was seen."""
         self.share[:] = np.ceil(self.share)
-        self._memory[:], self._stamp, self.in_vain = 0.0, 0, False
+        self._memory[:USUAL], self._stamp, self.in_vain, self.surely = 0.0, 0, False, False
         self._memory[[SPEED, ACCELERATION]] = np.nan
 
     @property
@@ -103,20 +107,21 @@ class EffortDirection:
         if not 0.0 < dt <= LONGEST:
             self.pause()
         self._stamp = state.stamp
-        joint, self.in_vain = _look(self._memory, self.share, self._table, given, inertia, dt)
+        joint, self.in_vain, self.surely = _look(self._memory, self.share, self._table, given, inertia, dt)
         return None if joint < 0 else joint
 
 
 @kernel
-def _look(memory: Array, share: Array, table: Array, given: Array, inertia: Array, dt: float) -> tuple[int, bool]:
-    """Add a sample (3, n) of velocity, effort, excess; return a reversed joint or -1, and whether efforts act in vain.
+def _look(memory: Array, share: Array, table: Array, given: Array, inertia: Array, dt: float) -> tuple[int, bool, bool]:
+    """Add a sample (3, n) of velocity, effort, excess; return a reversed joint or -1; in_vain, surely.
 
     The first sample tells a velocity, the second an acceleration, the third a change of it; until then they are NaN.
     ``share``: (n,) of the efforts, changed in place.
     """
     kept = math.exp(-dt / max(MEMORY, SAMPLES * dt))
     n, found, too_fast, most, escapes = memory.shape[1], -1, False, 0.0, False
-    power, later, needed, known = 0.0, 0.0, 0.0, not math.isnan(memory[ACCELERATION, 0])
+    slowly = 1.0 - math.exp(-dt / USUALLY)
+    power, later, needed, usual, known = 0.0, 0.0, 0.0, 0.0, not math.isnan(memory[ACCELERATION, 0])
     for j in range(n):
         v, out = given[0, j], abs(given[2, j]) > ESCAPES * table[VELOCITY, j]
         opposed = out and v * given[1, j] < 0.0 and not abs(v) <= abs(memory[SPEED, j])
@@ -148,13 +153,17 @@ def _look(memory: Array, share: Array, table: Array, given: Array, inertia: Arra
             and moved - memory[ANSWERED, j] ** 2 / pushed < UNEXPLAINED * (moved - late * late / max(before, 1e-300))
         )
         power, later, needed = power + memory[ANSWERED, j], later + memory[LATER, j], needed + memory[NEEDED, j]
+        usual += memory[USUAL, j]
+        if not escapes:
+            memory[USUAL, j] += slowly * (memory[NEEDED, j] - memory[ANSWERED, j] - memory[USUAL, j])
         if backward and share[j] > 0.0 and memory[ANSWERED, j] < most:
             found, most = j, memory[ANSWERED, j]
     in_vain = bool(too_fast and power < CAUSED * needed and share.all())
+    surely = bool(in_vain and power < CAUSED * (needed - max(usual, 0.0)))
     if not escapes or found < 0 or power - 2.0 * most < LATE * later:
-        return -1, in_vain
+        return -1, in_vain, surely
     share[found] = 0.0
-    return found, in_vain
+    return found, in_vain, surely
 
 
 @inlined_kernel

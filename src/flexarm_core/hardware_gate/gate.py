@@ -487,7 +487,7 @@ class HardwareGate:
                 fallback=True,
             )
             if not law.braking.bends:  # what links have stored moves joints, too: to let go would add to it
-                self._commands.release(state.stamp)
+                self._commands.release(state.stamp, bears=not self._direction.surely)
         if not (self._machine.fallback or self.config.lockstep):
             response.on_state(state, law.command - law.friction, law.observed.load)
             law.cautious = response.suspected > 0.0 or self._trust.probation.active

@@ -249,3 +249,16 @@ def test_efforts_that_act_in_vain_are_noticed_beyond_a_velocity_limit_and_only_t
 def test_efforts_that_act_on_any_load_are_not_in_vain_at_any_speed(seed):
     load = 10.0 ** (seed - 2) * spread(np.random.default_rng(seed), 50.0)
     assert not any(in_vain(seed, np.eye(N), load, 3.0))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_noise_that_was_there_before_a_joint_escaped_is_no_proof_of_efforts_in_vain(seed):
+    rng, watch, velocity, effort = np.random.default_rng(seed), direction(), np.full(N, 2.2), np.zeros(N)
+    inertia, found = spread(rng, 3.0), []
+    for k in range(600):
+        seen = ArmState((k + 1) * 1_000_000, np.zeros(N), velocity + 0.001 * rng.normal(size=N), NONE, NONE)
+        watch.find(seen, effort, np.full(N, float(k > 550)), inertia)
+        found.append(watch.surely)
+        effort = 0.1 * MOST * rng.normal(size=N)
+        velocity = velocity + 0.001 * np.linalg.solve(inertia, effort)
+    assert not any(found)
