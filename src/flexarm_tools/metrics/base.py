@@ -53,7 +53,7 @@ def final_base_deflection(recording: Recording, options: MetricOptions) -> Measu
 
 @metric("sqrt(J)", *WINDOW)
 def peak_base_energy_root(recording: Recording, options: MetricOptions) -> Measurement:
-    """Root of the largest elastic energy in the base, `sqrt(max ½ Σ k_i (x_i(t) - x_i(0))²)`: all directions in one."""
+    """Root of the largest elastic energy in all directions of the base, `sqrt(max ½ Σ k_i (x_i(t) - x_i(0))²)`."""
     return peak(recording.base_energy_root[window(recording, options)])
 
 

@@ -84,7 +84,7 @@ def contact_losses(recording: Recording, options: MetricOptions) -> Measurement:
 
 @metric("m", *WINDOW, DIRECTION)
 def path_error_free(recording: Recording, options: MetricOptions) -> Measurement:
-    """Largest distance between tool and path, without the part along the direction.
+    """Largest distance between tool and path, without the component along `direction`.
 
     ::
 

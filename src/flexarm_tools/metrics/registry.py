@@ -14,17 +14,19 @@ from flexarm_core.types import Array
 from flexarm_tools.recording.recording import Recording
 from flexarm_tools.yaml_file.schema import Key, Kind
 
-AFTER = Key("after", Kind.NUMBER, "first time that counts", "s", "the begin", minimum=0.0)
-BEFORE = Key("before", Kind.NUMBER, "last time that counts", "s", "the end", above=0.0)
+AFTER = Key("after", Kind.NUMBER, "first time that counts", "s", "begin of the run", minimum=0.0)
+BEFORE = Key("before", Kind.NUMBER, "last time that counts", "s", "end of the run", above=0.0)
 LAST = Key("last", Kind.NUMBER, "length of the final window", "s", "one natural period of the base", above=0.0)
 SINCE = Key("since", Kind.NUMBER, "start of the measured time", "s", "the time of the largest value", minimum=0.0)
 THRESHOLD = Key("threshold", Kind.NUMBER, "settled below this fraction of the peak", "1", "0.05", above=0.0, below=1.0)
 JOINTS = Key("joints", Kind.TEXTS, "elastic joints that count; all of one unit", default="all")
-DIRECTION = Key("direction", Kind.VECTOR, "direction that counts or is omitted, in the root link", "1", "[0, 0, 1]")
+DIRECTION = Key(
+    "direction", Kind.VECTOR, "direction that the metric uses or leaves out, in axes of the root link", "1", "[0, 0, 1]"
+)
 WANTED = Key("wanted", Kind.NUMBER, "desired force", "N", above=0.0)
 RESOLUTION = Key("resolution", Kind.NUMBER, "resolution of the joint encoders", "rad or m", above=0.0)
 JOINT = Key("joint", Kind.TEXT, "actuated joint that counts")
-POSITION = Key("position", Kind.NUMBER, "where it should be", "rad or m", "0")
+POSITION = Key("position", Kind.NUMBER, "desired position of the joint", "rad or m", "0")
 OPTIONS = (AFTER, BEFORE, LAST, SINCE, THRESHOLD, JOINTS, DIRECTION, WANTED, RESOLUTION, JOINT, POSITION)
 WINDOW = (AFTER, BEFORE)
 NO_VALUES = "nothing was recorded of it in the time that counts"

@@ -24,20 +24,20 @@ ROBOT = (
     Key("arguments", Kind.TEXT_MAPPING, "xacro arguments", default="none"),
     Key(
         *("held", Kind.NUMBER_MAPPING),
-        "joints that are not of the arm, and where they stay: they are read as fixed; a floating or planar joint stays"
-        " at 0",
+        "joints that do not belong to the arm, and the positions at which they are held; a floating or planar joint"
+        " stays at 0",
         "rad or m",
         "joints that only carry a gripper or follow others, see [robot description](robot_description.md#held-joints)",
     ),
     Key(
         *("elastic", Kind.NUMBER_MAPPING),
-        "stiffness of joints under the base that the file does not call elastic, see [a maker's root"
+        "stiffness of joints under the base for which the file describes no spring, see [a maker's root"
         " joint](robot_description.md#a-makers-root-joint); `JOINT_x` to `JOINT_rz` are directions of a floating or"
         " planar joint",
         "N/m or N*m/rad",
         "none",
     ),
-    Key("elastic_damping", Kind.NUMBER_MAPPING, "their damping", "N*s/m or N*m*s/rad", "0"),
+    Key("elastic_damping", Kind.NUMBER_MAPPING, "damping of the joints in `elastic`", "N*s/m or N*m*s/rad", "0"),
     Key("tool_frame", Kind.TEXT, "link whose origin is the tool", default="`tool0`, else the only tip link"),
     Key(
         *("joint_limits", Kind.TEXT),
@@ -56,21 +56,21 @@ PLANT_ROBOT = (
     ),
     Key("held", Kind.NUMBER_MAPPING, "as in [robot](#robot)", "rad or m", "those of the robot"),
     Key("elastic", Kind.NUMBER_MAPPING, "as in [robot](#robot)", "N/m or N*m/rad", "those of the robot"),
-    Key("elastic_damping", Kind.NUMBER_MAPPING, "their damping", "N*s/m or N*m*s/rad", "0"),
+    Key("elastic_damping", Kind.NUMBER_MAPPING, "damping of the joints in `elastic`", "N*s/m or N*m*s/rad", "0"),
     Key(
         *("masses", Kind.NUMBER_MAPPING),
-        "factors on masses and inertias of links, by name; `all` is one on every link",
+        "factors on masses and inertias of links, by name; `all` is a factor on every link",
         default="none",
         above=0.0,
     ),
     Key(
         *("stiffness", Kind.NUMBER_MAPPING),
-        "factors on the springs of elastic joints, by name; `all` is one on every spring",
+        "factors on the springs of elastic joints, by name; `all` is a factor on every spring",
         default="none",
         above=0.0,
     ),
     Key(
-        *("payload", Kind.NUMBER, "mass of a ball of 5 cm radius about the tool, of which no node knows", "kg"),
+        *("payload", Kind.NUMBER, "mass of a ball of 5 cm radius about the tool, unknown to all nodes", "kg"),
         default="0",
         minimum=0.0,
     ),
@@ -87,7 +87,7 @@ NODES_OVER_BASE = (
     Key(
         *("before", Kind.TEXT),
         "position of the node: before the node of this executable or name",
-        default="as it is; last",
+        default="unchanged; a new node comes last",
     ),
     Key("remove", Kind.BOOLEAN, "`true`: remove the node of the base", default="false"),
 )
