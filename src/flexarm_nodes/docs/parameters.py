@@ -25,8 +25,8 @@ HEAD = """# Parameters
 
 Generated from the nodes' parameter tables by `python -m flexarm_nodes.docs.parameters docs/parameters.md`; a test
 compares both. *Live* parameters may change while the node is active and take effect with the next sample. The node
-reads the others when it is configured. Those marked *start* name files: set them when the node starts; later messages
-can only clear them or restore the initial value.
+reads the others when it is configured. Parameters marked *start* name files: set them when the node starts; later
+changes can only clear them or restore the initial value.
 """
 
 

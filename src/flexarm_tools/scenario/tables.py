@@ -216,34 +216,57 @@ STUDY = (
 VARIABLES = (
     Key(
         *("key", Kind.TEXT),
-        "what it is, as `plant.friction.coulomb[0]` or `nodes.NAME.parameters.NAME`, see [keys](#keys)",
+        "quantity of the scenario, as `plant.friction.coulomb[0]` or `nodes.NAME.parameters.NAME`, see [keys](#keys)",
     ),
-    Key("uniform", Kind.NUMBERS, "lowest and highest value, all between equally likely", default="none"),
-    Key("log", Kind.NUMBERS, "lowest and highest value; the logarithm is uniform between theirs", default="none"),
+    Key(
+        "uniform", Kind.NUMBERS, "lowest and highest value; all values between them are equally likely", default="none"
+    ),
+    Key(
+        "log",
+        Kind.NUMBERS,
+        "lowest and highest value; the logarithm of the value is uniformly distributed",
+        default="none",
+    ),
     Key("normal", Kind.NUMBERS, "mean and standard deviation", default="none"),
     Key("choice", Kind.VALUES, "values, all equally likely", default="none"),
-    Key("grid", Kind.VALUES, "values, each of them with each of the other grids and with all samples", default="none"),
+    Key(
+        "grid",
+        Kind.VALUES,
+        "values, each combined with each value of the other grids and with all samples",
+        default="none",
+    ),
 )
 
 SHARES = (
-    Key("share", Kind.NUMBER, "of all runs, at least", "1", above=0.0),
+    Key("share", Kind.NUMBER, "least share of all runs in which the figure meets the goal", "1", above=0.0),
     Key("figure", Kind.TEXT, "figure of the scenario", default="whether the whole run holds"),
-    Key("goal", Kind.TEXT, "what the figure has to meet", default="the figure's goal in the scenario", form=_GOAL),
+    Key("goal", Kind.TEXT, "goal that the figure has to meet", default="the figure's goal in the scenario", form=_GOAL),
 )
 
 CHOICES = (
     VARIABLES[0],
     Key("uniform", Kind.NUMBERS, "lowest and highest value", default="none"),
-    Key("log", Kind.NUMBERS, "lowest and highest value, of which the logarithm counts", default="none"),
+    Key("log", Kind.NUMBERS, "lowest and highest value, on a logarithmic scale", default="none"),
     Key("choice", Kind.VALUES, "values to choose from", default="none"),
 )
 
 OPTIMIZE = (
-    Key("choose", Kind.NAMED_SECTIONS, "what is chosen, by its name in the table", keys=CHOICES, names=_FIGURE_NAME),
-    Key("minimize", Kind.TEXT, "figure of the scenario that is to be small", default="none"),
-    Key("maximize", Kind.TEXT, "figure that is to be large; give one of both", default="none"),
     Key(
-        *("take", Kind.TEXT, "what is taken of the figures of a trial's runs"),
+        "choose",
+        Kind.NAMED_SECTIONS,
+        "quantities that the optimizer chooses, by their names in the table",
+        keys=CHOICES,
+        names=_FIGURE_NAME,
+    ),
+    Key("minimize", Kind.TEXT, "figure of the scenario that is to be small", default="none"),
+    Key(
+        "maximize",
+        Kind.TEXT,
+        "figure of the scenario that is to be large; give either minimize or maximize",
+        default="none",
+    ),
+    Key(
+        *("take", Kind.TEXT, "value that represents a trial, from the figures of its runs"),
         default="mean",
         choices=("mean", "median", "worst"),
     ),
@@ -251,7 +274,7 @@ OPTIMIZE = (
     Key(
         "parallel",
         Kind.NUMBER,
-        "trials that are proposed at once, so that workers share them",
+        "number of trials that are proposed at once, for parallel workers",
         minimum=1.0,
         default="4",
     ),
@@ -259,33 +282,37 @@ OPTIMIZE = (
 
 SWEEP = (
     Key("title", Kind.TEXT, "heading", default="the scenario's"),
-    Key("description", Kind.TEXT, "what is found out", default="the scenario's"),
+    Key("description", Kind.TEXT, "what the sweep shows", default="the scenario's"),
     Key("scenario", Kind.TEXT, "scenario file, relative to this one, or `package://PACKAGE/PATH`"),
     Key(
-        *("vary", Kind.NAMED_SECTIONS, "what varies, by its name in the table"),
+        *("vary", Kind.NAMED_SECTIONS, "quantities that vary, by their names in the table"),
         default="required without `optimize`",
         keys=VARIABLES,
         names=_FIGURE_NAME,
     ),
     Key(
-        *("optimize", Kind.SECTION, "what is chosen by an optimizer, see [optimize](#optimize)"),
+        *("optimize", Kind.SECTION, "quantities that an optimizer chooses, see [optimize](#optimize)"),
         default="nothing",
         keys=OPTIMIZE,
     ),
-    Key("samples", Kind.NUMBER, "runs, for each point of the grid", minimum=1.0, default="1"),
+    Key("samples", Kind.NUMBER, "number of runs for each point of the grid", minimum=1.0, default="1"),
     Key(
         *("method", Kind.TEXT, "how samples are drawn"),
         default="latin_hypercube",
         choices=("latin_hypercube", "sobol", "random"),
     ),
-    Key("seed", Kind.NUMBER, "of the samples and of the runs' noise", minimum=0.0, default="0"),
+    Key("seed", Kind.NUMBER, "seed of the samples and of the runs' noise", minimum=0.0, default="0"),
     Key(
-        *("figures", Kind.NAMED_SECTIONS, "changes of the scenario's figures, as over a [base](scenario.md#base)"),
+        *(
+            "figures",
+            Kind.NAMED_SECTIONS,
+            "changes of the scenario's figures, in the form of changes to a [base](scenario.md#base)",
+        ),
         default="none",
         names=_FIGURE_NAME,
     ),
     Key(
-        *("goals", Kind.NAMED_SECTIONS, "what shares of the runs have to hold, see [goals](#goals)"),
+        *("goals", Kind.NAMED_SECTIONS, "least shares of runs that must meet their goals, see [goals](#goals)"),
         default="none",
         keys=SHARES,
         names=_FIGURE_NAME,
