@@ -102,7 +102,12 @@ PUSHES = (
 )
 
 EVENTS = (
-    Key("at", Kind.NUMBER, "time of the event, on a tick; in lockstep exactly between two ticks", "s", minimum=0.0),
+    Key(
+        *("at", Kind.NUMBER),
+        "time of the event, a whole number of ticks; in lockstep it acts exactly between two ticks",
+        "s",
+        minimum=0.0,
+    ),
     Key("node", Kind.TEXT, "a node of this run, or `simulated_plant`"),
     Key("set", Kind.PARAMETERS, "parameters to change", default="none"),
     Key(
@@ -115,7 +120,7 @@ EVENTS = (
 
 PHASES = (
     Key("name", Kind.TEXT, "shown in the plots and the animation"),
-    Key("start", Kind.NUMBER, "when it begins; it lasts until the next one", "s", minimum=0.0),
+    Key("start", Kind.NUMBER, "begin of the phase, which lasts until the next one", "s", minimum=0.0),
 )
 
 EXPECT = (
