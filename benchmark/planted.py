@@ -703,6 +703,14 @@ PLANTED = (
         f"{CORE_TESTS}/test_effort_direction.py",
     ),
     Planted(
+        "swings that grow are not noticed", f"{GATE}/gate.py",
+        "if swings is not None:", "if False:", "test/tools/test_faults_cases.py",
+    ),
+    Planted(
+        "swings that do not grow are noticed", f"{GATE}/velocities/swings.py",
+        "GROWS * memory[BEFORE, j] <", "0.5 * memory[BEFORE, j] <", f"{CORE_TESTS}/test_swings.py",
+    ),
+    Planted(
         "an arm whose efforts may act falls", f"{GATE}/gate.py",
         "bears=not self._direction.surely", "bears=False", "test/tools/test_faults_cases.py",
     ),

@@ -37,6 +37,7 @@ from flexarm_core.hardware_gate.speed_watch import SpeedWatch
 from flexarm_core.hardware_gate.state_machine import NOT_LED, GateState, GateStatus, StateMachine
 from flexarm_core.hardware_gate.supervisor import Supervisor
 from flexarm_core.hardware_gate.timing import Timing
+from flexarm_core.hardware_gate.velocities.swings import Swings
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.robot.drive_terms import DriveTerms, FirstEfforts
 from flexarm_core.turns import TurnCount
@@ -80,6 +81,7 @@ class HardwareGate:
         self._trust = SensorTrust(model, limits, lockstep=config.lockstep)
         self._references = References(model.n, config.reference_timeout)
         self._direction = EffortDirection(limits)
+        self._swings = Swings(limits)
         self._commands = Commands(model, limits, config, self._timing, soft, self.drives, self._direction.share)
         self._speed = SpeedWatch(limits, model.joint_names, soft)
         self._supervisor = Supervisor(model, limits, config.supervisor)
@@ -90,6 +92,7 @@ class HardwareGate:
         """Forget everything except the settings."""
         self._doubt, self._commands.drives = "", self.drives
         self._direction.reset()
+        self._swings.reset()
         for part in (self._first, self._machine, self._supervisor, self._count, self._trust, self._timing.lateness):
             part.reset()
         self._forget_time()
@@ -480,6 +483,12 @@ class HardwareGate:
                 f"efforts accelerate {name} the wrong way: is its motor, its encoder or its axis reversed{late}?",
                 fallback=True,
             )
+        swings = self._swings.find(state, law.observed.excess)
+        if swings is not None:
+            name = self.model.joint_names[swings]
+            self._machine.trip(f"efforts make {name} swing more and more: do commands act late?", fallback=True)
+            if self.config.fallback:
+                self._commands.release(state.stamp, bears=True)
         if self._direction.in_vain and self.config.fallback and not timing.busy:
             self._machine.trip(
                 f"{self._speed.speed(state)}, and efforts do not slow it: are motors swapped or dead, are commands "
