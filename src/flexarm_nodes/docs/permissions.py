@@ -165,9 +165,10 @@ This page lists the [SROS 2](https://docs.ros.org/en/jazzy/Concepts/Intermediate
 each node needs. `python -m flexarm_nodes.docs.permissions docs/permissions.md` generates it from the topics, services
 and actions that the nodes declare. With `--policy FILE` this command also writes a policy file that denies everything
 else. A test compares the table with running nodes. The table has the names before remapping, relative to the namespace;
-insert the remapped names of your scenario.
+replace them by the remapped names of your scenario.
 
-In addition to its row, every node publishes {", ".join(f"`{name}`" for name in EVERY_PUBLISHES)}, subscribes to
+In addition to the names in its row, every node publishes
+{", ".join(f"`{name}`" for name in EVERY_PUBLISHES)}, subscribes to
 {", ".join(f"`{name}`" for name in EVERY_SUBSCRIBES)} and offers its own
 {", ".join(f"`~/{name}`" for name in (*LIFECYCLE, *PARAMETERS, *TYPES))}.
 
