@@ -145,7 +145,8 @@ PLANTED = (
     ),
     Planted(
         "positions need not fit the velocities", f"{GATE}/belief.py",
-        "<= RESOLUTION + 0.25 * limit * min(dt, SUDDEN) + 0.5 * change * dt", "<= 1e9", f"{CORE_TESTS}/test_belief.py"
+        "<= stepped + RESOLUTION + 0.25 * limit * min(dt, SUDDEN) + 0.5 * change * dt", "<= 1e9",
+        f"{CORE_TESTS}/test_belief.py"
         "::test_a_joint_that_is_said_to_be_where_none_can_be_is_not_believed_though_states_agree",
     ),
     Planted(
@@ -488,6 +489,10 @@ PLANTED = (
     Planted(
         "velocities may be half of what they are", f"{GATE}/velocities/velocity_check.py",
         "SHARE = 0.3", "SHARE = 0.7", f"{CORE_TESTS}/test_velocity_check.py",
+    ),
+    Planted(
+        "drives that step to each set point are not believed at a low rate", f"{GATE}/velocities/velocity_check.py",
+        "STEPPED, LONG = 0.5, 0.02", "STEPPED, LONG = 0.2, 0.02", f"{CORE_TESTS}/test_velocity_check.py",
     ),
     Planted(
         "a small bias of a velocity adds up for ever", f"{GATE}/velocities/velocity_check.py",

@@ -11,6 +11,7 @@ from flexarm_core.entrance import ANY, numbers
 from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.limits import ACCELERATION, LOWER, UPPER, VELOCITY, JointLimits
 from flexarm_core.hardware_gate.stillness import Stillness
+from flexarm_core.hardware_gate.velocities.velocity_check import LONG, STEPPED
 from flexarm_core.robot.arm_model import ArmModel
 from flexarm_core.types import ArmState, Array
 
@@ -38,10 +39,11 @@ WAITS = "joint states have yet to agree with each other"
 class StateBelief:
     """Check the plausibility of each joint state against the last believed one.
 
-    Position and velocity must agree, ``q - q' = (v + v') dt / 2``, the velocity must stay near its limit and must not
-    jump, unless the positions confirm the jump: efforts may accelerate a joint that is lighter than its model abruptly.
-    Nor may the deflection of an elastic base jump. Where there is nothing to compare with (the first state, a new time
-    base, a gap of more than LONGEST), CONFIRMED consecutive states must agree with each other. The same holds for what
+    Position and velocity must agree, ``q - q' = (v + v') dt / 2``, except that drives may step to each set point within
+    a long sample, and move farther. The velocity must stay near its limit and must not jump, unless the positions
+    confirm the jump: efforts may accelerate a joint that is lighter than its model abruptly. Nor may
+    the deflection of an elastic base jump. Where there is nothing to compare with (the first state, a new time base, a
+    gap of more than LONGEST), CONFIRMED consecutive states must agree with each other. The same holds for what
     looks impossible (a collision, a joint that was pushed), and then the joints must be where the arm can have moved
     since it was last believed. Otherwise the states contradict the earlier accepted ones: an encoder has jumped, or
     joints were swapped. That lasts until it is allowed (``free``).
@@ -365,8 +367,12 @@ def _implausible(
     for i in range(position.shape[0]):
         limit, change = table[VELOCITY, i], table[ACCELERATION, i] * dt
         expected = 0.5 * (velocity_before[i] + velocity[i]) * dt
-        apart = abs((position[i] - position_before[i]) - expected)
-        if not apart <= RESOLUTION + 0.25 * limit * min(dt, SUDDEN) + 0.5 * change * dt:
+        moved = position[i] - position_before[i]
+        apart = abs(moved - expected)
+        stepped = STEPPED / (1.0 - STEPPED) * min(dt / LONG, 1.0) ** 2 * abs(expected)
+        if abs(moved) < abs(expected):
+            stepped = 0.0
+        if not apart <= stepped + RESOLUTION + 0.25 * limit * min(dt, SUDDEN) + 0.5 * change * dt:
             return NOT_THE_MOTION, i
         jump, speed = abs(velocity[i] - velocity_before[i]), abs(velocity[i])
         if apart <= SHOWN * jump * dt:  # a velocity that is wrong adds half of its jump

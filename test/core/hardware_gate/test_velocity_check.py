@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from flexarm_core.hardware_gate.belief import StateBelief
 from flexarm_core.hardware_gate.limits import JointLimits
 from flexarm_core.hardware_gate.velocities.velocity_check import VelocityCheck
 from flexarm_core.types import ArmState
@@ -78,6 +79,28 @@ def test_a_sensor_that_reads_zero_is_found_at_a_slow_rate(period):
         before, now = (state(k, [1.5 * k * period, 0.0], [0.0, 0.0]) for k in (tick - 1, tick))
         found = max(found, checked.on_state(before, now, period * (1.01 if tick % 2 else 0.99)))
     assert found == 0
+
+
+@pytest.mark.parametrize("period", [0.02, 0.01])
+@pytest.mark.parametrize("bandwidth", [20.0, 40.0, 60.0])
+def test_a_drive_that_steps_to_each_set_point_is_neither_doubted_nor_disbelieved_at_a_slow_rate(period, bandwidth):
+    """A drive ``v = w (c - q)`` is slowest when the next set point comes, which is when its velocity is measured."""
+    checked, before, position = check(), None, np.zeros(2)
+    limits = JointLimits(
+        lower=-9.0 * np.ones(2), upper=9.0 * np.ones(2), velocity=LIMIT, acceleration=FASTEST * np.ones(2),
+        effort=np.ones(2), effort_rate=np.inf * np.ones(2),
+    )  # fmt: skip
+    belief = StateBelief(limits, ["a", "b"], first=1)
+    for tick in range(500):
+        way = moving(tick * period / DT)[0] - position
+        position, velocity = (
+            position + way * (1.0 - np.exp(-bandwidth * period)),
+            bandwidth * way * np.exp(-bandwidth * period),
+        )
+        now = ArmState(round(tick * period * 1e9), position, velocity, NONE, NONE)
+        assert belief.doubt(now, before, period, lambda _: (LIMIT, LIMIT)) == "", tick
+        assert before is None or checked.on_state(before, now, period) < 0, tick
+        before = now
 
 
 @pytest.mark.parametrize("jump", [0.055, 0.075])

@@ -17,6 +17,7 @@ ABSURD = 20.0  # multiple of it beyond which a rate is that of absurd positions,
 LONGEST, USUAL = 0.05, 2.0  # [s] and multiple of the last time between two states: a longer one shows nothing
 RECENT = 0.02  # [s] the same for the rate of the position
 SHARE = 0.3  # fraction of the motion by which position and velocity may differ: scale and delay of the velocity
+STEPPED, LONG = 0.5, 0.02  # further fraction in samples of LONG [s]: a drive goes to each set point within the sample
 RESOLUTION = 0.004  # [rad | m] difference that is always allowed
 DELAY = 0.0015  # [s] at the velocity limit: the same for fast joints
 SMOOTH = 0.25  # multiple of A dt^2 by which the trapezoidal rule may err between two samples
@@ -32,7 +33,8 @@ class VelocityCheck:
     errors on a fast joint soon, independent of earlier motion. On a moving joint a velocity that reads 0 is detected
     within 0.1 s, one that reads half within 0.2 s, and one that does not change once the joint has changed its velocity
     by that share. An interval between two states that is much longer than the previous one is omitted: the stamps may
-    have jumped.
+    have jumped. In long samples, ``|dq|`` may be larger than that, by a further fraction STEPPED: a drive that goes to
+    each set point within the sample is slow whenever its velocity is measured.
 
     That much is certain. Doubt comes within some samples: from a difference of the last ones that is UNUSUAL for this
     joint, beyond SHARE of its motion and what the trapezoidal rule leaves if the velocity jumped.
@@ -87,7 +89,7 @@ class _Rows(NamedTuple):
     limits: Annotated[Array, 2, "n"]  # velocities and accelerations
     difference: Annotated[Array, 2, "n"]  # for each window: motion of the position minus integral of the velocity
     travel: Annotated[Array, 2, "n"]  # larger of the two, regardless of signs
-    coarse: Annotated[Array, 2, "n"]  # by how much the trapezoidal rule may err
+    coarse: Annotated[Array, 2, "n"]  # by how much the trapezoidal rule may err, with drives that step
     moved: Annotated[Array, "n"]  # motion of the position
     time: Annotated[Array, "n"]  # time [s]
     recent: Annotated[Array, "n"]  # difference of the last samples
@@ -109,6 +111,7 @@ def _add(
     kept, soon = np.exp(-dt / np.array(WINDOWS)), np.exp(-dt / RECENT)
     r.samples[0] += 1.0
     r.doubted[0], new = 0.0, max(NEW, 1.0 / r.samples[0])
+    stepped = STEPPED * min(dt / LONG, 1.0) ** 2
     for i in range(position.shape[0]):
         change = position[i] - position_before[i]
         expected = 0.5 * (velocity_before[i] + velocity[i]) * dt
@@ -123,7 +126,9 @@ def _add(
         for k in range(2):
             r.difference[k, i] = kept[k] * r.difference[k, i] + change - expected
             r.travel[k, i] = kept[k] * r.travel[k, i] + max(abs(change), abs(expected))
-            r.coarse[k, i] = kept[k] * r.coarse[k, i] + SMOOTH * r.limits[1, i] * dt**2
+            further = stepped * abs(change) if abs(change) > abs(expected) else 0.0
+            coarse = max(SMOOTH * r.limits[1, i] * dt**2, further)
+            r.coarse[k, i] = kept[k] * r.coarse[k, i] + coarse
             if found < 0 and abs(r.difference[k, i]) > allowed + r.coarse[k, i] + SHARE * r.travel[k, i]:
                 found = i
     return found
