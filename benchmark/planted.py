@@ -724,6 +724,10 @@ PLANTED = (
         "needed - max(usual, 0.0)", "needed", f"{CORE_TESTS}/test_effort_direction.py",
     ),
     Planted(
+        "efforts that act late count as in vain", f"{GATE}/effort_direction.py",
+        "max(power, later) < CAUSED", "power < CAUSED", f"{CORE_TESTS}/test_effort_direction.py",
+    ),
+    Planted(
         "an arm without a fallback is released", f"{GATE}/gate.py",
         "if self._direction.in_vain and self.config.fallback and not timing.busy:", "if self._direction.in_vain:",
         f"{CORE_TESTS}/test_effort_direction.py",

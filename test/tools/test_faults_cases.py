@@ -61,6 +61,12 @@ def test_an_arm_whose_noise_looks_like_efforts_in_vain_does_not_fall(seed, most)
     assert "efforts" in outcome.reason and outcome.speed_ratio < most and outcome.at_rest
 
 
+def test_an_arm_does_not_fall_as_efforts_that_act_a_sample_late_seem_to_be_in_vain():
+    """A case that reached 1.57 times a limit."""
+    outcome = run_core_case(2026120600913, chosen_kinds(()))
+    assert not outcome.missed and outcome.speed_ratio < 1.1
+
+
 @pytest.mark.parametrize(("seed", "kinds"), [(21100905, DRAWN_FROM), (601341, ["none"]), (731049, DRAWN_FROM)])
 def test_a_light_wrist_driven_by_masses_that_the_model_does_not_know_is_held_within_its_limits(seed, kinds):
     """Cases without a fault until then in which the model braked a wrist that the real arm accelerated."""

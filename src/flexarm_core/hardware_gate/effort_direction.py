@@ -27,7 +27,8 @@ x . H x``; ``H`` may contain the load that the gate believes in. If a joint is f
 its acceleration limit allows, and the first sum is less than CAUSED times the second, efforts act in vain: motors are
 swapped or dead, commands are late, or the arm has hit something. To brake it with more of them would throw it. A joint
 that is being tried out does not count. Noise of the velocities looks like that, too: what the first sum lacks of the
-second while no joint escapes, as a mean over USUALLY. It is sure if it is also so without this part of the second sum.
+second while no joint escapes, as a mean over USUALLY. It is sure if it is also so without this part of the second sum,
+and with the changes of a sample before: efforts that act late are not in vain.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class EffortDirection:
         share: (n,) share of its effort that each joint is given: 0 once it is known to be reversed, else 1, or less
             while it is tried out.
         in_vain: whether a joint is too fast, and efforts act in vain.
-        surely: whether noise does not explain that.
+        surely: whether neither noise nor efforts that act a sample late explain that.
     """
 
     def __init__(self, limits: JointLimits) -> None:
@@ -159,7 +160,7 @@ def _look(memory: Array, share: Array, table: Array, given: Array, inertia: Arra
         if backward and share[j] > 0.0 and memory[ANSWERED, j] < most:
             found, most = j, memory[ANSWERED, j]
     in_vain = bool(too_fast and power < CAUSED * needed and share.all())
-    surely = bool(in_vain and power < CAUSED * (needed - max(usual, 0.0)))
+    surely = bool(in_vain and max(power, later) < CAUSED * (needed - max(usual, 0.0)))
     if not escapes or found < 0 or power - 2.0 * most < LATE * later:
         return -1, in_vain, surely
     share[found] = 0.0

@@ -262,3 +262,15 @@ def test_noise_that_was_there_before_a_joint_escaped_is_no_proof_of_efforts_in_v
         effort = 0.1 * MOST * rng.normal(size=N)
         velocity = velocity + 0.001 * np.linalg.solve(inertia, effort)
     assert not any(found)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_efforts_that_act_a_sample_late_may_seem_in_vain_but_not_surely(seed):
+    rng, watch, velocity, effort = np.random.default_rng(seed), direction(), np.full(N, 2.2), np.zeros(N)
+    inertia, found = spread(rng, 3.0), []
+    for k in range(600):
+        watch.find(ArmState((k + 1) * 1_000_000, np.zeros(N), velocity, NONE, NONE), effort, np.ones(N), inertia)
+        found.append((watch.in_vain, watch.surely))
+        velocity = velocity + 0.001 * np.linalg.solve(inertia, effort)  # which was in force a sample before
+        effort = 0.1 * MOST * rng.normal(size=N)
+    assert any(in_vain for in_vain, _ in found) and not any(surely for _, surely in found[100:])
