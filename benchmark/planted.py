@@ -150,6 +150,10 @@ PLANTED = (
         "::test_a_joint_that_is_said_to_be_where_none_can_be_is_not_believed_though_states_agree",
     ),
     Planted(
+        "states that agree two by two hide velocities that read too little", f"{GATE}/belief.py",
+        "self.torn = torn\n            return", "self.torn = 0.0\n            return", f"{CORE_TESTS}/test_belief.py",
+    ),
+    Planted(
         "frozen readings are believed", f"{GATE}/belief.py",
         'return self._freeze(state, joint, partial=self._still.partial) if joint >= 0 else ""', 'return ""',
         "states_frozen",

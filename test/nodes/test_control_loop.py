@@ -169,6 +169,21 @@ def test_a_stop_is_said_where_no_joint_state_comes_any_more_and_then_the_wish_fo
     assert len(loop.received[COMMANDS]) > 10  # it braked all the while
 
 
+def test_a_state_out_of_order_does_not_hide_that_the_gate_has_tripped(loop):
+    heard(loop, "tripped", state="tripped")
+    newest, older = joint_state(0), joint_state(0)
+    now = loop.node.get_clock().now()
+    newest.header.stamp, older.header.stamp = now.to_msg(), (now - Duration(seconds=0.02)).to_msg()
+    loop.states.publish(newest)
+    loop.spin(0.1)
+    loop.received[topics.DIAGNOSTICS].clear()
+    for _ in range(25):  # longer than the period of repeated statuses
+        loop.states.publish(older)
+        loop.spin(0.1)
+    said = loop.said("control_loop")
+    assert said and all(level == 2 and "tripped" in text for level, text in said)
+
+
 def test_a_state_that_is_old_when_it_arrives_is_not_answered(loop):
     """The newest of a loop's states may be as old as the gate bears, however regularly they come."""
     send_states_until_it_runs(loop)

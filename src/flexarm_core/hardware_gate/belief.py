@@ -231,8 +231,8 @@ class StateBelief:
         reason = self._say(state, code, joint, dt)
         suspect, self._suspect = self._suspect, state
         apart = 0.0 if suspect is None else (state.stamp - suspect.stamp) * 1e-9
-        torn = code == NOT_THE_MOTION and not agrees and 0.0 < apart <= LONGEST
-        self.torn = self.torn + apart if torn else 0.0
+        torn = self.torn + apart if 0.0 < apart <= LONGEST else 0.0
+        self.torn = torn if code == NOT_THE_MOTION and not agrees else 0.0
         if not agrees or self._chain is None:
             self._chain, self._agreeing, self.contradiction = state, 0, ""
         self._agreeing += 1
@@ -244,6 +244,7 @@ class StateBelief:
             return WAITS
         joint = _unmoved(chain.position, chain.velocity, state.position, state.velocity, lasts)
         if joint >= 0:
+            self.torn = torn
             return self._say(state, NOT_THE_MOTION, joint, lasts)
         if before is not None and not free:
             since = dt - lasts

@@ -67,7 +67,7 @@ class ControlLoop(ArmNode):
             self._table_of(name).declare(rows)
         self._states: Any = None  # the subscription
         self._commands = GateOutput(self, lambda: self._report())
-        self._inputs = Synchronizer(self, self._update, self._refuse, self._restart)
+        self._inputs = Synchronizer(self, self._update, self._refuse, self._restart, self._warn)
         self._output: Publications | None = None
         self._said: dict[str, Diagnostics] = {}  # status of each stage
         self._times, self._times_shown = TickTimes(), {"ticks": "0"}
@@ -343,7 +343,13 @@ class ControlLoop(ArmNode):
 
     def _refuse(self, stage: str, reason: str) -> None:
         """Report why an input of a stage was rejected, empty for a sensor, or what it failed in after a sample."""
-        self._said.get(stage, self.diagnostics).report(ERROR, reason, self._stamp)
+        if stage in self._said:
+            self._said[stage].report(ERROR, reason, self._stamp)
+        else:
+            self._commands.report(self._stamp, reason)  # beside what the gate says
+
+    def _warn(self, reason: str) -> None:
+        self._report([reason])
 
     def _report(self, remarks: Sequence[str] = ()) -> None:
         """Report the status of the gate, and as a warning what the stages say in their own statuses."""

@@ -371,7 +371,7 @@ def gate_words(
     if error or any(others):
         return ERROR, error or ", ".join(filter(None, others))
     if trouble or limited or warning:
-        return WARN, trouble or limited or warning
+        return WARN, "; ".join(filter(None, (trouble, limited, warning)))
     return OK, status.state.value
 
 

@@ -255,3 +255,19 @@ def test_a_joint_that_becomes_ever_faster_is_believed_beyond_what_one_reading_ma
         assert belief.doubt(now, before, 0.004, lambda _: (ONE, ONE), coasts=True) == ""
         before = now
     assert before.velocity[0] > 3.0 * limit
+
+
+def test_velocities_that_read_too_little_are_torn_from_the_positions_though_two_states_in_a_row_agree():
+    """A joint of 2.6 rad/s that slows down: at 4 ms, two states soon differ by less than what is allowed."""
+    belief, torn, position, believed = of_one_joint(-np.inf, np.inf), [], 0.0, 0
+    before = ArmState(0, np.zeros(1), 2.6 * ONE, np.zeros(0), np.zeros(0))
+    belief.doubt(before, None, 0.0, lambda _: (ONE, ONE))
+    for tick in range(1, 40):
+        speed = max(2.6 - 0.05 * tick, 2.0)
+        position += 0.004 * speed
+        now = ArmState(tick * 4_000_000, position * ONE, 0.225 * speed * ONE, np.zeros(0), np.zeros(0))
+        doubt = belief.doubt(now, before, (now.stamp - before.stamp) * 1e-9, lambda _: (ONE, ONE), coasts=True)
+        torn.append(belief.torn)
+        if not doubt:
+            before, believed = now, believed + 1
+    assert believed < 5 and torn[-1] >= 0.1

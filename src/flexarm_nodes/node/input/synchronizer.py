@@ -18,7 +18,7 @@ from flexarm_nodes.messages.dynamic_states import INTERFACES, DynamicStates
 from flexarm_nodes.node import topics
 from flexarm_nodes.node.arm_node import ArmNode
 from flexarm_nodes.node.built_stage import BuiltStage
-from flexarm_nodes.node.diagnostics import OK, WARN
+from flexarm_nodes.node.diagnostics import OK
 from flexarm_nodes.node.input.readings import Readings
 from flexarm_nodes.node.input.references import SET_BACK, References
 
@@ -47,6 +47,7 @@ class Synchronizer:
         process: Callable[[FlexibleSample], None],
         refuse: Callable[[str, str], None],
         restart: Callable[[float], None],
+        warn: Callable[[str], None],
     ) -> None:
         """Feed a node.
 
@@ -55,8 +56,9 @@ class Synchronizer:
             process: called with each complete sample.
             refuse: called with the name of a stage, empty for a sensor, and the reason why an input was rejected.
             restart: called before the first joint state after the clock was set back, with the step [s]; resets this.
+            warn: called with the reason why a joint state is ignored that is out of order.
         """
-        self._node, self._process, self._refuse, self._restart = node, process, refuse, restart
+        self._node, self._process, self._refuse, self._restart, self._warn = node, process, refuse, restart, warn
         self.references = References(node, refuse, self._go_on)
         self._subscriptions: list[Any] = []
         self._moving_frames = False  # whether /tf is heard
@@ -165,8 +167,7 @@ class Synchronizer:
         """Process a waiting joint state, or begin a new run, before one of this stamp [ns]; False: out of order."""
         back = 0.0 if self._newest is None else (self._newest - stamp) * 1e-9
         if 0.0 < back <= SET_BACK:
-            said = f"joint state is {back:.3f} s older than the newest: ignored"
-            self._node.diagnostics.report(WARN, said, self._newest or 0)
+            self._warn(f"joint state is {back:.3f} s older than the newest: ignored")
             return False
         if back > 0.0:
             self._restart(back)

@@ -41,7 +41,13 @@ class StageNode(ArmNode):
         self.kind, self.PARAMETERS, self.MASSLESS = kind, kind.parameters, kind.massless
         super().__init__(kind.name)
         self._outputs: Publications | None = None
-        self._inputs = Synchronizer(self, self._process, lambda _, reason: self.refuse(reason), self._restart)
+        self._inputs = Synchronizer(
+            self,
+            self._process,
+            lambda _, reason: self.refuse(reason),
+            self._restart,
+            lambda reason: self.refuse(reason, WARN),
+        )
         idle = self._inputs.on_idle
         self.hear(JointState, topics.JOINT_STATES, self._on_joint_state, raw=True, idle=idle)
 
