@@ -60,6 +60,12 @@ def test_a_move_that_begins_anew_after_each_stop_stays_within_the_limits(seed):
     assert (ends > model.lower).all() and (ends < model.upper).all()
 
 
+def test_joint_states_come_at_the_rate_that_is_asked_for_if_it_is_that_of_a_controller():
+    assert [run_core_case(840001, ["none"], [rate]).rate for rate in (50, 100)] == [50, 100]
+    with pytest.raises(ConfigError, match="rates are from 10 to 2000 Hz, got 50, 0"):
+        campaign(7, 1, 0, ["none"], 1, [50, 0])
+
+
 def test_a_case_is_the_same_whenever_it_is_drawn():
     first, second = (asdict(run_core_case(11, ["loss", "states_corrupted"])) for _ in range(2))
     assert first == second

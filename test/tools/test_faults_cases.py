@@ -61,6 +61,14 @@ def test_an_arm_whose_noise_looks_like_efforts_in_vain_does_not_fall(seed, most)
     assert "efforts" in outcome.reason and outcome.speed_ratio < most and outcome.at_rest
 
 
+@pytest.mark.parametrize("seed", [830037, 830055, 830111])
+def test_a_fast_position_drive_at_50_hz_is_believed(seed):
+    """Cases that stopped before their fault began, as the drive stepped to each set point within the sample."""
+    outcome = run_core_case(seed, ["loss"])
+    assert outcome.mode == "position" and outcome.rate == 50
+    assert not outcome.missed and not any("before it" in note for note in outcome.notes)
+
+
 def test_an_arm_does_not_fall_as_efforts_that_act_a_sample_late_seem_to_be_in_vain():
     """A case that reached 1.57 times a limit."""
     outcome = run_core_case(2026120600913, chosen_kinds(()))

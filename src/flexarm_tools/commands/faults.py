@@ -25,6 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--long", action="store_true", help="the whole campaign: some 20 minutes")
     parser.add_argument("--kind", nargs="+", default=[], metavar="NAME", help="only these kinds of fault")
     parser.add_argument(
+        "--rate", nargs="+", type=int, default=[], metavar="HZ", help="rates of joint states in core cases"
+    )
+    parser.add_argument(
         "--jobs", type=int, default=0, metavar="N", help="processes for core cases (default: all cores)"
     )
     parser.add_argument("--json", default="", metavar="FILE", help="figures as JSON, - for the terminal")
@@ -81,4 +84,4 @@ def _try(options: argparse.Namespace) -> dict[str, Any]:
     core, nodes = LONG if options.long else SHORT
     core = core if options.core is None else options.core
     nodes = nodes if options.nodes is None else options.nodes
-    return campaign(options.seed, core, nodes, options.kind, options.jobs)
+    return campaign(options.seed, core, nodes, options.kind, options.jobs, options.rate)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from flexarm_core.errors import ConfigError
 from flexarm_tools.faults.bad_limits import run_bad_limits
 from flexarm_tools.faults.core_case import Case
 from flexarm_tools.faults.kinds import WHAT, chosen_kinds, draw_case
@@ -20,17 +21,20 @@ from flexarm_tools.faults.tally import tally
 
 SEEDS = 100_000  # distance of the first seeds of two campaigns
 BATCH = 8  # cases that a process receives at a time
+SLOWEST, FASTEST = 10, 2000  # rates that can be asked for [Hz]
 PROGRESS_EACH = 100  # cases between two progress lines in a log
 
 
-def run_core_case(seed: int, names: Sequence[str]) -> Outcome:
-    """Run the case of a seed, among these kinds, on the core gate."""
-    setting, faults = draw_case(seed, names, core=True)
+def run_core_case(seed: int, names: Sequence[str], rates: Sequence[int] = ()) -> Outcome:
+    """Run the case of a seed, among these kinds and rates (see :func:`draw_case`), on the core gate."""
+    setting, faults = draw_case(seed, names, rates, core=True)
     with np.errstate(all="ignore"):
         return run_bad_limits(setting) if not faults else Case(setting, faults).run()
 
 
-def campaign(seed: int, core: int, nodes: int, kinds: Sequence[str], jobs: int) -> dict[str, Any]:
+def campaign(
+    seed: int, core: int, nodes: int, kinds: Sequence[str], jobs: int, rates: Sequence[int] = ()
+) -> dict[str, Any]:
     """Run cases on the core gate and on real nodes, and return the results.
 
     Args:
@@ -39,12 +43,15 @@ def campaign(seed: int, core: int, nodes: int, kinds: Sequence[str], jobs: int) 
         nodes: number of cases on real nodes, in real time.
         kinds: kinds of fault, empty: all.
         jobs: processes for cases on the core gate, 0: one per available processor.
+        rates: rates of joint states on the core gate to choose from [Hz], empty: those of each kind.
 
     Raises:
-        ConfigError: there is no such kind.
+        ConfigError: there is no such kind, or a rate is not one of a controller.
     """
+    if not all(SLOWEST <= rate <= FASTEST for rate in rates):
+        raise ConfigError(f"rates are from {SLOWEST} to {FASTEST} Hz, got {', '.join(map(str, rates))}")
     names, first = chosen_kinds(kinds), seed * SEEDS
-    outcomes = list(_with_progress(_core_outcomes(range(first, first + core), names, jobs), core, "core"))
+    outcomes = list(_with_progress(_core_outcomes(range(first, first + core), names, rates, jobs), core, "core"))
     if nodes:
         from flexarm_tools.faults.node_campaign import node_outcomes
 
@@ -52,8 +59,8 @@ def campaign(seed: int, core: int, nodes: int, kinds: Sequence[str], jobs: int) 
     return tally(outcomes, WHAT)
 
 
-def _core_outcomes(seeds: range, names: Sequence[str], jobs: int) -> Iterator[Outcome]:
-    run, jobs = partial(run_core_case, names=tuple(names)), jobs or len(os.sched_getaffinity(0))
+def _core_outcomes(seeds: range, names: Sequence[str], rates: Sequence[int], jobs: int) -> Iterator[Outcome]:
+    run, jobs = partial(run_core_case, names=tuple(names), rates=tuple(rates)), jobs or len(os.sched_getaffinity(0))
     if jobs == 1 or len(seeds) <= BATCH:
         yield from map(run, seeds)
         return

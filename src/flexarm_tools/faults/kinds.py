@@ -49,8 +49,15 @@ def chosen_kinds(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names) or tuple(name for name in WHAT if name not in KINDS or KINDS[name].drawn)
 
 
-def draw_case(seed: int, names: Sequence[str], *, core: bool) -> tuple[Setting, list[Fault]]:
-    """Return setting and faults of the case of a seed; a case without faults is one of invalid limits."""
+def draw_case(seed: int, names: Sequence[str], rates: Sequence[int] = (), *, core: bool) -> tuple[Setting, list[Fault]]:
+    """Return setting and faults of the case of a seed; a case without faults is one of invalid limits.
+
+    Args:
+        seed: seed of the case.
+        names: kinds of fault to choose from.
+        rates: rates of joint states to choose from [Hz]; none: those of each kind.
+        core: whether it is a case on the core gate; else on real nodes.
+    """
     rng = np.random.default_rng([seed, 0])
     every = [kind for kind in KINDS.values() if (kind.core if core else kind.nodes)]
     kinds = [kind for kind in every if kind.name in names]
@@ -80,7 +87,7 @@ def draw_case(seed: int, names: Sequence[str], *, core: bool) -> tuple[Setting, 
     bent = np.random.default_rng([seed, BENT])
     if bent.random() < BENDING_ARMS and all(kind.bends for kind in chosen):
         arm = BENDING[bent.integers(len(BENDING))]
-    rate = FLOATING_RATE if arm in (*FLOATING, *BENDING) else int(rng.choice(chosen[0].rates))
+    rate = FLOATING_RATE if arm in (*FLOATING, *BENDING) else int(rng.choice(rates or chosen[0].rates))
     faults: list[Fault] = []
     start = float(rng.uniform(*FIRST))
     for kind in chosen:
