@@ -392,7 +392,7 @@ def test_a_law_in_another_node_refuses_gains_that_do_not_bear_the_delay_that_the
     live.settle()
     model, told = ArmModel(shared["robot_description"]), live.received[topics.FLEXIBLE_STATE]
     said = "a delay of 0 ms (base 200 ms) at 200 Hz"
-    for number, tick in enumerate(range(0, 2000, 5)):  # at most: the two nodes may find each other late
+    for number, tick in enumerate(range(0, 20_000, 5)):  # at most: the two nodes may find each other late
         poses.publish(odometry(model, tick, 0.0, 0.0))
         live.handled("base_odometry")
         states.publish(joint_state(tick, names=["joint3", "joint1", "joint2"]))
