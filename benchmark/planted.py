@@ -760,7 +760,7 @@ PLANTED = (
     Planted(
         "the others brake a reversed joint", f"{GATE}/command_law.py",
         "wanted = np.ceil(self.share) * self.braking", "wanted = self.braking",
-        f"{CORE_TESTS}/test_effort_direction.py",
+        f"{FAULT_CASES}::test_a_joint_whose_motor_is_reversed_gets_no_effort_from_the_braking_of_the_others",
     ),
     Planted(
         "full effort in vain is not tried out", f"{GATE}/effort_direction.py",

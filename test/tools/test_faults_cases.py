@@ -61,6 +61,13 @@ def test_an_arm_whose_noise_looks_like_efforts_in_vain_does_not_fall(seed, most)
     assert "efforts" in outcome.reason and outcome.speed_ratio < most and outcome.at_rest
 
 
+@pytest.mark.parametrize("seed", [7100000, 7100030])
+def test_a_joint_whose_motor_is_reversed_gets_no_effort_from_the_braking_of_the_others(seed):
+    """Cases that reach 1.4 times a limit if it does."""
+    outcome = run_core_case(seed, ["motor_reversed"])
+    assert not outcome.missed and outcome.speed_ratio < 1.1
+
+
 @pytest.mark.parametrize("seed", [830037, 830055, 830111])
 def test_a_fast_position_drive_at_50_hz_is_believed(seed):
     """Cases that stopped before their fault began, as the drive stepped to each set point within the sample."""
