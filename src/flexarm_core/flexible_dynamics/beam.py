@@ -61,7 +61,7 @@ def beam_modes(beam: Beam, loads: Sequence[Load] = (), gauges: Sequence[StrainGa
         with np.errstate(all="ignore"):
             data = _beam_modes(beam, loads, gauges)
     except (ArithmeticError, ValueError, np.linalg.LinAlgError) as error:
-        reason = " ".join(str(error).split())
+        reason = " ".join(str(error).split())[:200]
         raise RobotDescriptionError(f"the modes of the <beam> cannot be computed: {reason}") from error
     if problems := find_problems(data):
         raise RobotDescriptionError(f"the modes of the <beam> cannot be computed: {'; '.join(problems)}")

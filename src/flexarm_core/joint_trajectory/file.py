@@ -39,7 +39,7 @@ def load_trajectory(path: str | Path) -> Points:
         documents = list(yaml.load_all(text, _LOADER))  # echo ends with the separator of documents
         return _points(documents[0])
     except (yaml.YAMLError, TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
-        reason = " ".join(str(error).split())
+        reason = " ".join(str(error).split())[:200]
         raise ConfigError(
             f"trajectory file '{path}' is no joint trajectory: {type(error).__name__}: {reason}"
         ) from error

@@ -165,7 +165,7 @@ def _read_urdf(element: ElementTree.Element) -> urdf.Robot:
     try:
         robot = urdf.Robot.from_xml_string(ElementTree.tostring(plain))
     except Exception as error:  # urdf_parser_py raises bare Exception, AssertionError, KeyError, ValueError, ...
-        said = " ".join(str(error).split())
+        said = " ".join(str(error).split())[:200]
         raise RobotDescriptionError(f"robot_description is not valid URDF: {said or type(error).__name__}") from error
     finally:
         xml_reflection.core.on_error = report

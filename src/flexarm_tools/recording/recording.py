@@ -287,7 +287,7 @@ def load_recording(path: Path) -> Recording:
     except InputError:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"'{path}' is not a recording of a run: {' '.join(str(error).split())}") from error
+        raise InputError(f"'{path}' is not a recording of a run: {' '.join(str(error).split())[:200]}") from error
 
 
 def mode_names(description: RobotDescription) -> tuple[str, ...]:

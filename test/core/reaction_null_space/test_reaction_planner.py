@@ -208,3 +208,6 @@ def test_what_is_read_is_what_was_written(boom, tmp_path):
         load_plan(tmp_path / "plan.npz", motions.model)
     with pytest.raises(ConfigError, match="cannot be read"):
         load_plan(tmp_path / "none.npz", motions.model)
+    save_plan(replace(plan, times=np.array(3.0)), tmp_path / "plan.npz", "boom_7r")
+    with pytest.raises(ConfigError, match="times must rise"):
+        load_plan(tmp_path / "plan.npz", motions.model)

@@ -56,7 +56,7 @@ def load_plan(file: str | Path, model: ArmModel) -> ReactionPlan:
     rows = {name: arrays[name] for name in JOINT_ROWS}
     good = times.ndim == 1 and len(times) > 1 and all(row.shape == (len(times), model.n) for row in rows.values())
     if not good or (np.diff(times) <= 0.0).any():
-        raise ConfigError(f"plan '{file}': times must rise, and {', '.join(JOINT_ROWS)} be ({len(times)}, {model.n})")
+        raise ConfigError(f"plan '{file}': times must rise, and {', '.join(JOINT_ROWS)} be ({times.size}, {model.n})")
     short = [name for name in NUMBERS if arrays[name].shape[:1] != times.shape]
     if short:
         raise ConfigError(f"plan '{file}': {', '.join(short)} must have {len(times)} rows, one a time")
