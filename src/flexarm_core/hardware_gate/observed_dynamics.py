@@ -233,7 +233,7 @@ class ObservedDynamics:
 
     def observe(
         self, state: ArmState, effort: Array | None, age: float = 0.0, *, doubted: bool = False, late: bool = False,
-        unsure: bool = False,
+        unsure: bool = False, held: bool = False,
     ) -> None:  # fmt: skip
         """Process a believed state.
 
@@ -244,6 +244,7 @@ class ObservedDynamics:
             doubted: whether efforts may act late, or readings be wrong: both look like a load, so none is estimated.
             late: whether there is a hint that efforts act late: then no sample counts in full.
             unsure: whether position and velocity contradict each other for now: nothing is learned of a load.
+            held: whether the arm rests and others may hold it: then efforts that do nothing say nothing.
         """
         periods = QUICK if self._loaded and self.share > SHAKES else FILTER
         filtered = max(periods, self._slowest / self._period) * (self._period + number("age", age, 0.0))
@@ -263,6 +264,10 @@ class ObservedDynamics:
             self._filled, self._escapes, self._loaded = float(effort is None), False, False
             self._count, seen.exerted[:] = PRIOR, seen.w
             self._load.pause()
+            return
+        if held:
+            seen.z[:], seen.expected[:] = 0.0, 0.0
+            self._stand_at(state, gravity)
             return
         if self._stopped_short(state, effort - gravity - seen.w, dt):
             seen.exerted[:] = effort - gravity
