@@ -95,6 +95,12 @@ def test_an_arm_with_a_payload_is_borne_until_its_drives_have_switched_to_the_fa
     assert run_core_case(seed, ["payload"]).speed_ratio < 1.5
 
 
+def test_an_arm_that_its_watchdog_held_meanwhile_is_not_taken_for_one_with_a_load():
+    """A case that reaches 1.17 times a limit if it is: what was asked of it while it was held moved nothing."""
+    outcome = run_core_case(7712013, ["commands_cut"])
+    assert not outcome.missed and outcome.speed_ratio < 1.0
+
+
 @pytest.mark.parametrize("seed", [50031, 50095, 61017])
 def test_a_load_is_not_taken_for_a_hand_that_is_lighter_than_told(seed):
     """Cases that reached 1.4 to 2 times the limits: the gate braked with a tenth of the inertia that there was."""

@@ -137,23 +137,18 @@ class CommandLaw:
         if self._ramp is not None:
             self.rate = np.clip(self.rate, -self._limits.velocity, self._limits.velocity)
 
-    def observe(
-        self, state: ArmState, age: float, *, applied: bool, late: bool = False, unsure: bool = False,
-        held: bool = False,
-    ) -> None:  # fmt: skip
+    def observe(self, state: ArmState, age: float, *, applied: bool, held: bool = False) -> None:
         """Process a believed state.
 
         Args:
             state: the state.
             age: age of the state when the command that answers it acts, beyond one period [s].
             applied: whether the command in force reached the drives until then.
-            late: whether there is a hint that commands act late.
-            unsure: whether position and velocity contradict each other for now.
             held: whether the arm rests and others may hold it.
         """
         if self.mode == "effort":
             known = None if self.command is None or not applied else self.command - self.friction
-            self.observed.observe(state, known, age, doubted=self.cautious, late=late, unsure=unsure, held=held)
+            self.observed.observe(state, known, age, doubted=self.cautious, held=held)
 
     def remember(self, command: Array, dt: float) -> Array:
         """Store a command (n,) that is now in force, ``dt`` [s] after the last one, and return it."""

@@ -188,9 +188,8 @@ class HardwareGate:
         blind = commands.unobserved or timing.response.hinted or timing.too_late
         commands.unobserved = machine.fallback and self.config.fallback and blind
         applied = not (commands.silent or commands.unobserved)
-        late, unsure = timing.response.hinted, trust.unsure
-        held = machine.fallback and commands.is_at_rest(state)
-        commands.law.observe(state, timing.possible_age, applied=applied, late=late, unsure=unsure, held=held)
+        others_hold = machine.fallback and commands.is_at_rest(state)
+        commands.law.observe(state, timing.possible_age, applied=applied, held=others_hold)
         if timing.recovers(state, gap):
             machine.recover()
         if before is None and machine.stopped and commands.law.command is None:

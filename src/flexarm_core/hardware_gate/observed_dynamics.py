@@ -40,7 +40,8 @@ escapes, such a correction may change accelerations by their limits only: a slow
 
 Where SEVERAL joints lose speed at once by more than the efforts can cause, the arm hit something, or the velocities
 changed their scale. Neither shows the effect of efforts, so this sample is omitted, and for FILTER samples no load is
-estimated; nor is one while velocities and positions contradict each other.
+estimated. While others may hold the arm at rest, efforts that do nothing say nothing: ``z`` is 0, and ``w`` is kept, as
+it would grow without a bound.
 
 The one number ``s`` is adapted within bounds, by the response of the whole arm: with the filtered change of efforts
 ``y`` and the filtered change of accelerations ``x`` that followed it, ``y . x / (y . G^-1 y)`` is 1 for the right
@@ -232,9 +233,8 @@ class ObservedDynamics:
         self._seen.expected[:] = self._seen.share * change
 
     def observe(
-        self, state: ArmState, effort: Array | None, age: float = 0.0, *, doubted: bool = False, late: bool = False,
-        unsure: bool = False, held: bool = False,
-    ) -> None:  # fmt: skip
+        self, state: ArmState, effort: Array | None, age: float = 0.0, *, doubted: bool = False, held: bool = False
+    ) -> None:
         """Process a believed state.
 
         Args:
@@ -242,8 +242,6 @@ class ObservedDynamics:
             effort: (n,) effort on the links that was in force until then; None: none was.
             age: age of the state when the command that answers it acts, beyond one period [s].
             doubted: whether efforts may act late, or readings be wrong: both look like a load, so none is estimated.
-            late: whether there is a hint that efforts act late: then no sample counts in full.
-            unsure: whether position and velocity contradict each other for now: nothing is learned of a load.
             held: whether the arm rests and others may hold it: then efforts that do nothing say nothing.
         """
         periods = QUICK if self._loaded and self.share > SHAKES else FILTER
@@ -289,11 +287,11 @@ class ObservedDynamics:
         if doubted or self._held:
             self._load.reset()
             self._escapes = self._loaded = False
-        elif unsure or self._apart <= FILTER:
+        elif self._apart <= FILTER:
             self._escapes = self._loaded = False
         elif not self._bends:
             self._seek(state, dt, 1.0 - math.exp(-dt / filtered), escapes)
-            if self._escapes and self.share > SHAKES and not late:
+            if self._escapes and self.share > SHAKES:
                 self._catch_up(state, dt)
 
     def _seek(self, state: ArmState, dt: float, new: float, escapes: bool) -> None:

@@ -137,11 +137,6 @@ class SensorTrust:
         self.rates.on_state(measured)
 
     @property
-    def unsure(self) -> bool:
-        """Whether position and velocity of a joint contradict each other for now."""
-        return self._velocity.doubted
-
-    @property
     def bearing(self) -> ArmState | None:
         """State at which gravity is compensated after a sensor was found wrong again; None: this did not happen.
 

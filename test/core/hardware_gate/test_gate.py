@@ -234,6 +234,23 @@ def test_after_the_fallback_had_the_drives_commands_begin_anew(planar_3r):
     assert np.abs(first / planar_3r.effort_limit).max() < 0.01
 
 
+@pytest.mark.parametrize("fallback", [False, True])
+def test_while_others_hold_the_arm_the_effort_of_the_gate_does_not_grow(planar_3r, fallback):
+    """A brake holds it where the gate would not: efforts that move nothing grew without a bound."""
+    gate, arm = make_gate(planar_3r, lockstep=False, fallback=fallback), Arm(planar_3r)
+    rng, sagged = np.random.default_rng(1), np.array([0.01, -0.012, 0.008])
+    meet(gate, arm.state)
+    arm.step(gate.on_reference(effort_for(planar_3r, arm.state, np.zeros(3))))
+    gate.give_up("another writer")
+    gate.on_state(arm.state)
+    for tick in range(1, 3000):
+        position = arm.state.position + min(tick / 1000, 1.0) * sagged
+        velocity = (tick < 1000) * sagged + 1e-3 * rng.standard_normal(3)
+        stamp = arm.state.stamp + tick * 1_000_000
+        command = gate.on_state(replace(arm.state, stamp=stamp, position=position, velocity=velocity))
+    assert gate.status.fallback and np.abs(command / planar_3r.effort_limit).max() < 0.1
+
+
 def test_one_state_that_is_too_old_is_not_followed(planar_3r):
     now = 0.0
     gate, arm = make_gate(planar_3r, lockstep=False, clock=lambda: now), Arm(planar_3r)

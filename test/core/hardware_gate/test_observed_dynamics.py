@@ -239,17 +239,17 @@ def test_what_contradicts_a_load_in_each_sample_does_not_add_up_for_long():
     assert most < 1e3
 
 
-def fall(observed: ObservedDynamics, arm: Loaded, efforts: list[np.ndarray], late: bool = False) -> np.ndarray:
+def fall(observed: ObservedDynamics, arm: Loaded, efforts: list[np.ndarray], doubted: bool = False) -> np.ndarray:
     """Let the arm fall under the efforts; return the last mean acceleration."""
     acceleration = np.zeros(6)
     observed.observe(arm.state, None)
     for effort in efforts:
         acceleration = arm.step(effort)
-        observed.observe(arm.state, effort, late=late)
+        observed.observe(arm.state, effort, doubted=doubted)
     return acceleration
 
 
-def test_while_an_arm_falls_under_steady_efforts_the_last_sample_counts_in_full_unless_efforts_may_act_late():
+def test_while_an_arm_falls_under_steady_efforts_the_last_sample_counts_in_full_unless_it_is_in_doubt():
     arm = Loaded(10.0)
     bears = arm.told.gravity_effort(arm.state)
     observed = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD)
@@ -257,7 +257,7 @@ def test_while_an_arm_falls_under_steady_efforts_the_last_sample_counts_in_full_
     assert np.allclose(observed.mean, measured, rtol=0.02, atol=0.02 * np.abs(measured).max())
     assert np.allclose(observed.balance(arm.state), bears, rtol=0.02, atol=0.02 * np.abs(bears).max())
     doubtful, arm = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD), Loaded(10.0)
-    fall(doubtful, arm, [bears] * 6, late=True)
+    fall(doubtful, arm, [bears] * 6, doubted=True)
     assert np.abs(doubtful.mean - measured).max() > 0.1 * np.abs(measured).max()
 
 
@@ -303,7 +303,7 @@ def test_a_change_of_efforts_that_may_not_have_acted_yet_is_not_taken_to_have_ca
     arm = Loaded(10.0)
     bears, told = arm.bearing, arm.told.gravity_effort(arm.state)
     observed = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD)
-    fall(observed, arm, [told] * 6, late=True)  # so that the mean is behind
+    fall(observed, arm, [told] * 6, doubted=True)  # so that the mean is behind
     before = observed.balance(arm.state)
     arm.step(told)
     observed.observe(arm.state, bears)

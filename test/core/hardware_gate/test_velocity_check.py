@@ -41,9 +41,9 @@ def moving(tick: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize(("scale", "late"), [(1.0, 0.0), (1.0, 0.0015), (0.8, 0.0), (1.2, 0.0)])
 @pytest.mark.parametrize("seed", range(3))
-def test_an_honest_sensor_is_not_doubted(scale, late, seed):
+def test_an_honest_sensor_is_believed(scale, late, seed):
     """With noise, a wrong scale, a delay as of a filter, and a bias that would add up."""
-    rng, checked, before, doubts = np.random.default_rng(seed), check(), None, 0
+    rng, checked, before = np.random.default_rng(seed), check(), None
     for tick in range(5000):
         now = state(
             tick,
@@ -52,24 +52,8 @@ def test_an_honest_sensor_is_not_doubted(scale, late, seed):
         )
         if before is not None:
             assert checked.on_state(before, now, DT) < 0, tick
-            doubts += checked.doubted
             assert checked.velocity(now) is not None and np.abs(checked.velocity(now) - now.velocity).max() < 0.05
         before = now
-    assert doubts < 50
-
-
-@pytest.mark.parametrize("begin", [20, 45, 130])
-def test_readings_that_change_their_scale_are_doubted_at_the_second_sample_after_it(begin):
-    rng, checked, before, doubted = np.random.default_rng(begin), check(), None, []
-    for tick in range(begin + 3):
-        position, true = moving(tick)
-        told = (1.0 / 6.0 if tick > begin else 1.0) * true + 0.002 * rng.normal(size=2)
-        now = state(tick, position + 1e-5 * rng.normal(size=2), told)
-        if before is not None:
-            checked.on_state(before, now, DT)
-            doubted.append(checked.doubted)
-        before = now
-    assert doubted[-1] and not any(doubted[10:-2])
 
 
 @pytest.mark.parametrize("period", [0.05, 0.1])

@@ -21,8 +21,6 @@ STEPPED, LONG = 0.5, 0.02  # further fraction in samples of LONG [s]: a drive go
 RESOLUTION = 0.004  # [rad | m] difference that is always allowed
 DELAY = 0.0015  # [s] at the velocity limit: the same for fast joints
 SMOOTH = 0.25  # multiple of A dt^2 by which the trapezoidal rule may err between two samples
-NEW, KEPT = 0.02, 0.5  # weights of a new sample in what is usual, and of earlier ones in what is doubted
-UNUSUAL, KNOWN = 5.0, 10.0  # multiple of the usual difference that is doubted, and samples after which that is known
 
 
 class VelocityCheck:
@@ -35,12 +33,6 @@ class VelocityCheck:
     by that share. An interval between two states that is much longer than the previous one is omitted: the stamps may
     have jumped. In long samples, ``|dq|`` may be larger than that, by a further fraction STEPPED: a drive that goes to
     each set point within the sample is slow whenever its velocity is measured.
-
-    That much is certain. Doubt comes within some samples: from a difference of the last ones that is UNUSUAL for this
-    joint, beyond SHARE of its motion and what the trapezoidal rule leaves if the velocity jumped.
-
-    Attributes:
-        doubted: whether readings of the last samples are doubted.
     """
 
     def __init__(self, limits: JointLimits) -> None:
@@ -55,19 +47,15 @@ class VelocityCheck:
     def reset(self) -> None:
         """Forget all motion."""
         self._motion[:] = 0.0
-        self.doubted = False
         self._last = 0.0  # time between the two states before [s]
 
     def on_state(self, before: ArmState, state: ArmState, dt: float) -> int:
         """Return the first joint whose position and velocity contradict each other ``dt`` [s] after a state, or -1."""
         longest, self._last = max(LONGEST, USUAL * self._last), number("dt", dt)
         if dt > longest:
-            self.doubted = False
             return -1
         parts = before.position, before.velocity, state.position, state.velocity
-        found = int(_add(*parts, self._last, self._memory))
-        self.doubted = bool(self._rows.doubted[0])
-        return found
+        return int(_add(*parts, self._last, self._memory))
 
     def velocity(self, state: ArmState) -> Array:
         """Return the velocities (n,) to brake from: measured ones, or the rate of the position where that is larger.
@@ -92,11 +80,6 @@ class _Rows(NamedTuple):
     coarse: Annotated[Array, 2, "n"]  # by how much the trapezoidal rule may err, with drives that step
     moved: Annotated[Array, "n"]  # motion of the position
     time: Annotated[Array, "n"]  # time [s]
-    recent: Annotated[Array, "n"]  # difference of the last samples
-    bound: Annotated[Array, "n"]  # what it may be on a moving joint
-    usual: Annotated[Array, "n"]  # its mean magnitude
-    samples: Annotated[Array, 1]  # number of them
-    doubted: Annotated[Array, 1]  # whether a joint is doubted
 
 
 _view = views(_Rows, "n")
@@ -109,19 +92,11 @@ def _add(
     """Add the motion between two states; return the first joint that contradicts itself, or -1."""
     found, r = -1, _view(memory, position.shape[0])
     kept, soon = np.exp(-dt / np.array(WINDOWS)), np.exp(-dt / RECENT)
-    r.samples[0] += 1.0
-    r.doubted[0], new = 0.0, max(NEW, 1.0 / r.samples[0])
     stepped = STEPPED * min(dt / LONG, 1.0) ** 2
     for i in range(position.shape[0]):
         change = position[i] - position_before[i]
         expected = 0.5 * (velocity_before[i] + velocity[i]) * dt
         r.moved[i], r.time[i] = soon * r.moved[i] + change, soon * r.time[i] + dt
-        jumped = 0.5 * abs(velocity[i] - velocity_before[i]) * dt
-        r.recent[i] = KEPT * r.recent[i] + change - expected
-        r.bound[i] = KEPT * r.bound[i] + SHARE * max(abs(change), abs(expected)) + jumped
-        if r.samples[0] > KNOWN and abs(r.recent[i]) > r.bound[i] + UNUSUAL * r.usual[i]:
-            r.doubted[0] = 1.0
-        r.usual[i] += new * (abs(r.recent[i]) - r.usual[i])
         allowed = RESOLUTION + DELAY * r.limits[0, i]
         for k in range(2):
             r.difference[k, i] = kept[k] * r.difference[k, i] + change - expected
