@@ -128,7 +128,7 @@ class Response:
     def _forget(self) -> None:
         for evidence in self._evidence:
             evidence.misfit[:], evidence.square[:], evidence.slow[:] = 0.0, 0.0, np.nan
-        self._hints = False
+        self._hints = self.seems_late = False
 
     @property
     def hinted(self) -> bool:
@@ -196,6 +196,7 @@ class Response:
         short = int(np.searchsorted(DELAYS, max(TOLD * dt, self._bearable)))
         in_time, delayed, none = misfit[:, :short].min(1), misfit[:, short:-1].min(1), misfit[:, -1]
         self._hints = bool((in_time - misfit.min(1) > HINT).all())
+        self.seems_late = bool(((in_time - delayed > HINT) & (none - delayed > HINT)).all())
         explained = bool(((in_time - delayed > EVIDENCE) & (delayed < EXPLAINED * in_time)).all())
         late = explained and begin - DELAYS[-1] >= times[0]
         if late and (self.suspected > 0.0 or (none - delayed > EVIDENCE).all()):
