@@ -447,6 +447,22 @@ PLANTED = (
         f"{FAULT_CASES}::test_an_arm_that_its_watchdog_held_meanwhile_is_not_taken_for_one_with_a_load",
     ),
     Planted(
+        "a stop goes on from what late commands seem to do", f"{GATE}/commands.py",
+        "late = seems_late or timing.too_late", "late = timing.too_late",
+        f"{FAULT_CASES}"
+        "::test_a_stop_whose_commands_seem_to_act_late_does_not_go_on_from_what_they_seemed_to_do",
+    ),
+    Planted(
+        "a load looks like late commands", f"{GATE}/commands.py",
+        "timing.response.seems_late and not law.observed.load.any()", "timing.response.seems_late",
+        f"{CORE_TESTS}/test_unknown_load.py",
+    ),
+    Planted(
+        "contact looks like late commands", f"{GATE}/response.py",
+        "((in_time - delayed > HINT) & (none - delayed > HINT))", "(in_time - delayed > HINT)",
+        f"{CORE_TESTS}/test_unknown_load.py",
+    ),
+    Planted(
         "efforts that others undo grow", f"{GATE}/gate.py",
         "held=others_hold", "held=False",
         f"{CORE_TESTS}/test_gate.py::test_while_others_hold_the_arm_the_effort_of_the_gate_does_not_grow",

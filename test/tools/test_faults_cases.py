@@ -95,6 +95,13 @@ def test_an_arm_with_a_payload_is_borne_until_its_drives_have_switched_to_the_fa
     assert run_core_case(seed, ["payload"]).speed_ratio < 1.5
 
 
+@pytest.mark.parametrize(("seed", "kinds"), [(8200875, ["pair"]), (2026130100197, chosen_kinds(()))])
+def test_a_stop_whose_commands_seem_to_act_late_does_not_go_on_from_what_they_seemed_to_do(seed, kinds):
+    """Cases that reach 4.9 and 2.1 times a limit if it does: while the arm is slow, efforts grow to their limits."""
+    outcome = run_core_case(seed, kinds)
+    assert not outcome.missed and outcome.speed_ratio < 1.3
+
+
 def test_an_arm_that_its_watchdog_held_meanwhile_is_not_taken_for_one_with_a_load():
     """A case that reaches 1.17 times a limit if it is: what was asked of it while it was held moved nothing."""
     outcome = run_core_case(7712013, ["commands_cut"])

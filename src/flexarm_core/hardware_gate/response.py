@@ -65,6 +65,7 @@ class Response:
         suspected: age before the acknowledgment, until the motion shows that commands act in time [s].
         doubted: whether the motion fits the assumption of no commands better than that of commands in time, until
             commands in time fit best, or the arm rests; always False for an arm on an elastic base.
+        seems_late: whether the motion fits a delay that matters better, by HINT, than commands in time or no commands.
     """
 
     def __init__(

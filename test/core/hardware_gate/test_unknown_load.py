@@ -40,6 +40,7 @@ spec.loader.exec_module(unknown_load)
         64111089,  # the same: the noise for a heavy load hid that no light one explains the fall; 1.5 times once
         4711041,  # a hand a third as heavy as told, corrected as if it bore a load; 0.3 times without a gate
         9500286,  # the same with a fifth of the told hand
+        64111230,  # a load that answers as slowly as late commands: braked by the told model, 1.11 times once
         13086,  # a motor at its limit, shared out by the told inertia, not by that of the load: 1.9 times once
     ],
 )
