@@ -113,10 +113,10 @@ class CommandLaw:
         examine(table, table, self._inputs, loads, none.copy(), none.copy())
         is_still_allowed(table, self._inputs, none.copy())
 
-    def reset(self) -> None:
-        """Forget the command in force."""
+    def reset(self, *, bears: bool = False) -> None:
+        """Forget the command in force; ``bears``: but for the effort beyond the model's that has borne the arm."""
         self.command: Array | None = None
-        self.observed.reset()
+        self.observed.reset(self.observed.lasting if bears else 0.0)
         self._load, self._loaded_at = self._no_friction, -1
         self.friction = self._no_friction
         self.rate = np.zeros(self._model.n)
@@ -130,25 +130,25 @@ class CommandLaw:
             self._smooth.reset()
         self.braking.reset()
 
-    def restart(self, state: ArmState) -> None:
-        """Continue from a measured state, independent of earlier commands."""
-        self.reset()
+    def restart(self, state: ArmState, *, bears: bool = False) -> None:
+        """Continue from a measured state, independent of earlier commands; ``bears``: see :meth:`reset`."""
+        self.reset(bears=bears)
         self.rate = state.velocity.copy()
         if self._ramp is not None:
             self.rate = np.clip(self.rate, -self._limits.velocity, self._limits.velocity)
 
-    def observe(self, state: ArmState, age: float, *, applied: bool, held: bool = False) -> None:
+    def observe(self, state: ArmState, age: float, *, applied: bool, given_up: bool = False) -> None:
         """Process a believed state.
 
         Args:
             state: the state.
             age: age of the state when the command that answers it acts, beyond one period [s].
             applied: whether the command in force reached the drives until then.
-            held: whether the arm rests and others may hold it.
+            given_up: whether others may have the drives.
         """
         if self.mode == "effort":
             known = None if self.command is None or not applied else self.command - self.friction
-            self.observed.observe(state, known, age, doubted=self.cautious, held=held)
+            self.observed.observe(state, known, age, doubted=self.cautious, given_up=given_up)
 
     def remember(self, command: Array, dt: float) -> Array:
         """Store a command (n,) that is now in force, ``dt`` [s] after the last one, and return it."""

@@ -24,6 +24,8 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from flexarm_core.errors import InputError
 from flexarm_core.hardware_gate.commands import Commands
 from flexarm_core.hardware_gate.config import HardwareGateConfig
@@ -44,6 +46,7 @@ from flexarm_core.turns import TurnCount
 from flexarm_core.types import ArmState, Array, JointReference
 
 OVERDUE = 2.0  # periods without a state after which a position drive gets the next set point
+ESCAPES = 0.1  # fraction of the velocity limits: a joint that escapes by more is given away while efforts may be late
 MOMENT = 0.05  # [s] for half of which, or by more than is bearable, the process was late: when efforts acted is unknown
 
 
@@ -188,8 +191,7 @@ class HardwareGate:
         blind = commands.unobserved or timing.response.hinted or timing.too_late
         commands.unobserved = machine.fallback and self.config.fallback and blind
         applied = not (commands.silent or commands.unobserved)
-        others_hold = machine.fallback and commands.is_at_rest(state)
-        commands.law.observe(state, timing.possible_age, applied=applied, held=others_hold)
+        commands.law.observe(state, timing.possible_age, applied=applied, given_up=machine.fallback)
         if timing.recovers(state, gap):
             machine.recover()
         if before is None and machine.stopped and commands.law.command is None:
@@ -390,7 +392,7 @@ class HardwareGate:
         self._commands.rebased = False
         replaced = fallback and (self.config.fallback or law.mode == "effort")
         if replaced and self._trust.state is not None:
-            law.restart(self._trust.state)  # others had the drives: the last command is not in force
+            law.restart(self._trust.state, bears=True)  # others had the drives: the last command is not in force
         self._machine.acknowledge()
 
     def rest_command(self) -> Array | None:
@@ -454,8 +456,17 @@ class HardwareGate:
             machine.stop(fast)
             if timing.response.hinted:  # a stop by this gate may come too late
                 machine.trip(fast, fallback=True)
+        if effort and law.cautious and not machine.fallback:
+            self._watch_new_begin(law.observed.excess)
         if machine.stopped and effort:
             self._watch_stop(state)
+
+    def _watch_new_begin(self, excess: Array) -> None:
+        """Give the drives away again if a joint escapes before the motion has shown that commands act in time."""
+        beyond = np.abs(excess) - ESCAPES * self.limits.velocity
+        if (beyond > 0.0).any():
+            name = self.model.joint_names[int(np.argmax(beyond))]
+            self._machine.trip(f"{name} gets faster than commands allow, before they are seen to act in time", fallback=True)
 
     def _watch_stop(self, state: ArmState) -> None:
         """If a stop does not slow the arm, halve the servo gain and request the fallback."""

@@ -59,10 +59,12 @@ import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from flexarm_core.compiled import allocate, kernel, views
 from flexarm_core.entrance import finite, number, numbers
 from flexarm_core.hardware_gate.joint_dynamics import JointDynamics
+from flexarm_core.hardware_gate.lateness import AT_REST
 from flexarm_core.hardware_gate.limits import ACCELERATION, JointLimits
 from flexarm_core.hardware_gate.limits import VELOCITY as VELOCITY_LIMIT
 from flexarm_core.hardware_gate.load.tool_load import ToolLoad, view_load
@@ -125,9 +127,11 @@ class ObservedDynamics:
         _accelerate(self._memory, self._load.memory, True, np.eye(n), np.zeros(n), np.zeros((1, n)))
         self.reset()
 
-    def reset(self) -> None:
-        """Forget all states and efforts."""
+    def reset(self, lasting: ArrayLike = 0.0) -> None:
+        """Forget all states and efforts, but for ``lasting`` (n,), the effort beyond the model's that bears the arm."""
+        lasting = np.array(lasting)  # it may be a part of the memory
         self._memory[:], self._seen.share[:] = 0.0, FIRST
+        self._seen.lasting[:] = lasting
         self._stamp = None
         self._count = PRIOR  # number of samples that the low passes are the mean of
         self._filled = 0.0  # weight of measurements and forecasts in z; the rest was not known
@@ -233,8 +237,8 @@ class ObservedDynamics:
         self._seen.expected[:] = self._seen.share * change
 
     def observe(
-        self, state: ArmState, effort: Array | None, age: float = 0.0, *, doubted: bool = False, held: bool = False
-    ) -> None:
+        self, state: ArmState, effort: Array | None, age: float = 0.0, *, doubted: bool = False, given_up: bool = False
+    ) -> None:  # fmt: skip
         """Process a believed state.
 
         Args:
@@ -242,7 +246,7 @@ class ObservedDynamics:
             effort: (n,) effort on the links that was in force until then; None: none was.
             age: age of the state when the command that answers it acts, beyond one period [s].
             doubted: whether efforts may act late, or readings be wrong: both look like a load, so none is estimated.
-            held: whether the arm rests and others may hold it: then efforts that do nothing say nothing.
+            given_up: whether others may have the drives: then nothing lasts, and at rest, efforts say nothing.
         """
         periods = QUICK if self._loaded and self.share > SHAKES else FILTER
         filtered = max(periods, self._slowest / self._period) * (self._period + number("age", age, 0.0))
@@ -256,14 +260,14 @@ class ObservedDynamics:
             self._stand_at(state, gravity)
             if effort is None:
                 damped = gravity + self._dynamics.model.D_m * state.velocity
-                seen.w[:], seen.z[:] = 0.0, self._dynamics.model.forward_dynamics(state, damped)
+                seen.w[:], seen.z[:] = seen.lasting, self._dynamics.model.forward_dynamics(state, damped)
             else:
                 seen.w[:] = effort - gravity
             self._filled, self._escapes, self._loaded = float(effort is None), False, False
             self._count, seen.exerted[:] = PRIOR, seen.w
             self._load.pause()
             return
-        if held:
+        if given_up and (np.abs(state.velocity) <= AT_REST * self._table[VELOCITY_LIMIT]).all():
             seen.z[:], seen.expected[:] = 0.0, 0.0
             self._stand_at(state, gravity)
             return
@@ -281,9 +285,12 @@ class ObservedDynamics:
             seen.share[0] = max(self.share, least)
         parts = ((dt, filtered, self._filled, least, self._most), state.velocity, gravity, effort)
         sample = np.concatenate(parts, out=self._sample)
+        lasting = seen.lasting.copy()
         escapes = _observe(self._memory, self._table, sample, self._dynamics.terms(state)[0])
         if self._held and (np.abs(state.velocity) > ESCAPES * self._table[VELOCITY_LIMIT]).any():
             self._held = False
+        if given_up:
+            seen.lasting[:] = lasting
         if doubted or self._held:
             self._load.reset()
             self._escapes = self._loaded = False
