@@ -353,7 +353,8 @@ PLANTED = (
     ),
     Planted(
         "a reset goes on from commands that the drives never got", f"{GATE}/gate.py",
-        "law.restart(self._trust.state)  # others", "law.observed.reset()  # others", FAULT_CASES,
+        "law.restart(self._trust.state, bears=True)  # others", "law.observed.reset()  # others",
+        f"{CORE_TESTS}/test_gate.py::test_after_the_fallback_had_the_drives_commands_begin_anew",
     ),
     Planted(
         "an arm with a load may be one with a light hand", f"{GATE}/observed_dynamics.py",
@@ -464,8 +465,28 @@ PLANTED = (
     ),
     Planted(
         "efforts that others undo grow", f"{GATE}/gate.py",
-        "held=others_hold", "held=False",
+        "given_up=machine.fallback", "given_up=False",
         f"{CORE_TESTS}/test_gate.py::test_while_others_hold_the_arm_the_effort_of_the_gate_does_not_grow",
+    ),
+    Planted(
+        "a reset forgets what bore the arm", f"{GATE}/gate.py",
+        "law.restart(self._trust.state, bears=True)  # others", "law.restart(self._trust.state)  # others",
+        f"{FAULT_CASES}::test_after_a_reset_an_arm_with_a_payload_is_borne_or_given_away_again",
+    ),
+    Planted(
+        "a joint that escapes after a reset is braked on", f"{GATE}/gate.py",
+        "if effort and law.cautious and not machine.fallback:", "if False:",
+        f"{FAULT_CASES}::test_after_a_reset_an_arm_with_a_payload_is_borne_or_given_away_again",
+    ),
+    Planted(
+        "what others do with the arm lasts", f"{GATE}/observed_dynamics.py",
+        "            seen.lasting[:] = lasting\n", "            pass\n",
+        f"{CORE_TESTS}/test_observed_dynamics.py",
+    ),
+    Planted(
+        "late states that are overtaken look like a clock that jumped", f"{GATE}/gate.py",
+        "(age := self._timing.arrivals.age) > 0.5 * gap", "(age := 0.0) > gap",
+        f"{CORE_TESTS}/test_gate.py::test_late_states_that_are_overtaken_are_not_called_a_clock_that_jumped",
     ),
     Planted(
         "an overdue set point is not replaced", f"{GATE}/commands.py",

@@ -95,6 +95,12 @@ def test_an_arm_with_a_payload_is_borne_until_its_drives_have_switched_to_the_fa
     assert run_core_case(seed, ["payload"]).speed_ratio < 1.5
 
 
+@pytest.mark.parametrize(("seed", "most"), [(2026120601294, 1.1), (2026120701532, 1.1), (2026120701522, 1.25)])
+def test_after_a_reset_an_arm_with_a_payload_is_borne_or_given_away_again(seed, most):
+    """Cases that reach 1.27, 1.17 and 1.39 times a limit if it begins with the weight of the described arm alone."""
+    assert run_core_case(seed, chosen_kinds(())).speed_ratio < most
+
+
 @pytest.mark.parametrize(("seed", "kinds"), [(8200875, ["pair"]), (2026130100197, chosen_kinds(()))])
 def test_a_stop_whose_commands_seem_to_act_late_does_not_go_on_from_what_they_seemed_to_do(seed, kinds):
     """Cases that reach 4.9 and 2.1 times a limit if it does: while the arm is slow, efforts grow to their limits."""

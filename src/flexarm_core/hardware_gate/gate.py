@@ -424,6 +424,8 @@ class HardwareGate:
         if gap > self.config.state_timeout:
             jumped = not self.config.lockstep and self._timing.silence < 0.5 * gap
             lost = f"time jumped ahead by {gap:.3f} s" if jumped else f"no joint state for {gap:.3f} s"
+            if jumped and (age := self._timing.arrivals.age) > 0.5 * gap:
+                lost = f"joint states were {age:.3f} s late, and are not any more: those of {gap:.3f} s are missing"
             self._machine.stop(lost, timing=not jumped)
 
     def _look(self, state: ArmState, gap: float, lost: str) -> None:
@@ -466,7 +468,9 @@ class HardwareGate:
         beyond = np.abs(excess) - ESCAPES * self.limits.velocity
         if (beyond > 0.0).any():
             name = self.model.joint_names[int(np.argmax(beyond))]
-            self._machine.trip(f"{name} gets faster than commands allow, before they are seen to act in time", fallback=True)
+            self._machine.trip(
+                f"{name} gets faster than commands allow, before they are seen to act in time", fallback=True
+            )
 
     def _watch_stop(self, state: ArmState) -> None:
         """If a stop does not slow the arm, halve the servo gain and request the fallback."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from contextlib import nullcontext
 from dataclasses import replace
@@ -162,6 +163,18 @@ def test_a_stop_for_late_states_ends_only_where_they_are_well_within_what_is_bor
         arm.step(np.zeros(3) if command is None else command)
     running, stopping = GateState.RUNNING, GateState.STOPPING
     assert states[49] is running and states[99] is stopping and states[199] is stopping and states[-1] is running
+
+
+def test_late_states_that_are_overtaken_are_not_called_a_clock_that_jumped(planar_3r):
+    now = 0.0
+    gate, arm = make_gate(planar_3r, lockstep=False, clock=lambda: now, command_mode="velocity"), Arm(planar_3r)
+    for tick in range(151):
+        now, late = tick * PERIOD, 0.095 if tick < 150 else 0.0
+        state = replace(arm.state, stamp=round((now + 1.0 - late) * 1e9))
+        with pytest.raises(InputError) if tick == 150 else contextlib.nullcontext():  # a jump is not believed at once
+            (gate.on_state if tick else partial(meet, gate))(state, late)
+            gate.on_reference(JointReference(state.stamp, velocity=np.zeros(3)))
+    assert "0.095 s late, and are not any more" in gate.status.reason
 
 
 def test_a_stop_on_late_states_ends_only_where_they_have_shown_it(planar_3r):

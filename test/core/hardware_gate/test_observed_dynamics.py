@@ -183,6 +183,21 @@ def test_an_arm_that_others_hold_has_no_load_whatever_is_asked_of_it(seed):
     assert not any(loads[300:])
 
 
+def test_what_bears_a_load_is_kept_while_others_have_the_drives_and_when_control_begins_again():
+    arm, rng = Loaded(5.0), np.random.default_rng(2)
+    observed, bearing = ObservedDynamics(JointDynamics(arm.told), arm.limits, PERIOD), arm.bearing
+    for _ in range(1000):
+        observed.observe(arm.state, arm.bearing)
+        arm.step(arm.bearing)
+    lasting = observed.lasting.copy()
+    for _ in range(500):  # they move it, and efforts of the gate do nothing
+        arm.q, arm.v, arm.tick = arm.q + PERIOD * 0.1, np.full(6, 0.1), arm.tick + 1
+        observed.observe(arm.state, arm.told.effort_limit * rng.uniform(-1.0, 1.0, 6), given_up=True)
+    assert np.array_equal(observed.lasting, lasting)
+    observed.reset(observed.lasting)
+    assert np.abs(observed.balance(replace(arm.state, position=POSTURE)) - bearing).max() < 0.05 * np.abs(bearing).max()
+
+
 def slide(arm: Loaded, observed: ObservedDynamics, rng: np.random.Generator, ticks: int = 500) -> list[bool]:
     """Move on steadily, whatever efforts are tried: along a wall, or they do not act; return whether a load is used."""
     push, used = np.zeros(6), []
