@@ -348,8 +348,10 @@ PLANTED = (
     ),
     # Payloads that nobody described
     Planted(
-        "the load is forgotten when the fallback is requested", f"{GATE}/commands.py",
-        "or suspected > 0.0 or self.unobserved", "or suspected > 0.0", FAULT_CASES,
+        "the load is forgotten when the fallback is requested", f"{GATE}/observed_dynamics.py",
+        "seen.w[:], seen.z[:] = seen.lasting,", "seen.w[:], seen.z[:] = 0.0,",
+        f"{CORE_TESTS}/test_observed_dynamics.py"
+        "::test_what_bears_a_load_is_kept_while_others_have_the_drives_and_when_control_begins_again",
     ),
     Planted(
         "a reset goes on from commands that the drives never got", f"{GATE}/gate.py",
@@ -781,7 +783,7 @@ PLANTED = (
     ),
     Planted(
         "the other joints are braked as if a reversed one obeyed", f"{GATE}/commands.py",
-        "self.unobserved or not self.share.all()", "self.unobserved", f"{CORE_TESTS}/test_effort_direction.py",
+        "suspected > 0.0 or not self.share.all()", "suspected > 0.0", f"{CORE_TESTS}/test_effort_direction.py",
     ),
     Planted(
         "a joint that others carry counts as reversed", f"{GATE}/effort_direction.py",

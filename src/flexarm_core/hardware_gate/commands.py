@@ -183,7 +183,7 @@ class Commands:
             return state.position.copy()
         suspected = timing.response.suspected
         seems_late = timing.response.seems_late and not law.observed.load.any()  # a load responds slowly, too
-        late = seems_late or timing.too_late or suspected > 0.0 or self.unobserved or not self.share.all()
+        late = seems_late or timing.too_late or suspected > 0.0 or not self.share.all()
         return law.brake(state, self._config.period, max(timing.age, suspected) + timing.lag, late=late)
 
     def bridge(self, state: ArmState, *, brakes: bool, bears: bool) -> Array | None:
