@@ -51,7 +51,7 @@ PLANT_ROBOT = (
     Key("description", Kind.TEXT, "as in [robot](#robot)", default="the robot's own file"),
     Key(
         *("arguments", Kind.TEXT_MAPPING),
-        "xacro arguments; for the robot's own file they are added to the robot's",
+        "xacro arguments; with the robot's own file, they are added to the robot's arguments",
         default="none",
     ),
     Key("held", Kind.NUMBER_MAPPING, "as in [robot](#robot)", "rad or m", "those of the robot"),
@@ -192,7 +192,7 @@ SCENARIO = (
 STUDY_FIGURES = (
     Key("run", Kind.TEXT, "run from which a figure is taken", default="none"),
     Key("figure", Kind.TEXT, "name of the figure in that run", default="none"),
-    Key("ratio", Kind.TEXTS, "two figures of this study: the first over the second", default="none"),
+    Key("ratio", Kind.TEXTS, "two figures of this study: the first divided by the second", default="none"),
     Key("goal", Kind.TEXT, "as in a scenario", default="that of the run's figure", form=_GOAL),
 )
 
